@@ -19,7 +19,8 @@ sys.path.insert(0, HERE)
 from driver import floors, machine, rounds, worker  # noqa: E402
 
 ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
-         "read_one", "save_disk", "load_disk", "convert", "save_ranks", "load_ranks", "async_block", "peak_memory"]
+         "read_one", "save_disk", "load_disk", "convert", "save_ranks", "load_ranks", "async_block", "interference",
+         "peak_memory"]
 
 
 def load_scenario(name):
@@ -83,9 +84,9 @@ def table_row(line):
     if "skipped" in line or "error" in line:
         return f"  {name:<28} {line.get('skipped') or line.get('error')}"
     rate = f"{line['gbps_median']:>8.2f} GB/s" if "gbps_median" in line else ""
-    ratio = f"{line['ratio_median']:>6.2f} of the floor" if "ratio_median" in line else ""
+    share = f"{line['share_of_floor_median']:>6.2f} of the floor" if "share_of_floor_median" in line else ""
     extra = " ".join(f"{k}={v:.4g}" for k, v in line.items() if k.startswith(("ns_", "binding_ns_", "share_", "read_per_")) or k.endswith("_ms"))
-    return f"  {name:<28} {line['s_median']:>10.4f} s {rate} {ratio} {extra}"
+    return f"  {name:<28} {line['s_median']:>10.4f} s {rate} {share} {extra}"
 
 
 def main():

@@ -22,17 +22,22 @@ def ratio(value):
 
 
 def disk(line):
-    return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "ratio", ratio)]
+    return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "share_of_floor", ratio)]
 
 
 def loaded_by_ranks(line):
-    read = f"{line['read_per_needed']:.2f}" if line["cache"] == "cold" else "-"
-    return [line["layout"], line["cache"], *disk(line), read]
+    read = "-" if line["warm"] else f"{line['read_per_unique']:.2f}"
+    return [line["layout"], "warm" if line["warm"] else "cold", *disk(line), read]
 
 
 def blocking(line):
-    return [str(line["threads"]), spread(line, "s", milliseconds), spread(line, "ratio", ratio), milliseconds(line["first_s"]),
+    return [str(line["threads"]), spread(line, "s", milliseconds), spread(line, "share_of_floor", ratio), milliseconds(line["first_s"]),
             ratio(line["first_ratio"])]
+
+
+def interfering(line):
+    return [str(line["threads"]), spread(line, "s", milliseconds), milliseconds(line["save_s"]),
+            " ".join(f"{line[f'slow_{n}']:.2f}" for n in range(1, 9))]
 
 
 def timed(key):
@@ -57,9 +62,11 @@ TABLES = [
     ("load_disk", None, DISK, disk, True),
     ("convert", None, DISK, disk, True),
     ("save_ranks", None, DISK, disk, True),
-    ("load_ranks", None, ["wanted", "cache", *DISK, "read / needed"], loaded_by_ranks, "ranks"),
+    ("load_ranks", None, ["wanted", "cache", *DISK, "read / stored"], loaded_by_ranks, "world"),
     ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save",
                             "its share of a fresh copy"], blocking, True),
+    ("interference", None, ["threads", "training lost, median (min - max)", "the save took",
+                             "steps beside it over a step alone"], interfering, True),
     ("small_tensors", None, ["threads", "time, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
     ("read_one", None, ["threads", "time of 2,000 reads, median (min - max)"],

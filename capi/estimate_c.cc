@@ -41,6 +41,12 @@ Result<EstimateOptions> read_estimate_options(const shw_estimate_options* given,
   if (copy.memory_budget != 0) options.memory_budget_bytes = copy.memory_budget;
   options.rank_bytes_per_second = copy.rank_bytes_per_second;
   options.total_bytes_per_second = copy.total_bytes_per_second;
+  if (copy.ranks_per_node > estimate::kMostRanksPerNode) {
+    return bad_argument("ranks_per_node",
+                        fmt::format("{} is more than the {} that share reads", copy.ranks_per_node,
+                                    estimate::kMostRanksPerNode));
+  }
+  options.ranks_per_node = copy.ranks_per_node;
   if ((copy.flags & SHW_ESTIMATE_WITH_CHUNKS) != 0)
     options.listed_chunks = estimate::kMaxListedChunks;
   *with_plan = (copy.flags & SHW_ESTIMATE_WITH_PLAN) != 0;

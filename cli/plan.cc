@@ -56,6 +56,12 @@ void add_estimate(CLI::App& plan, Session& session, Run* run, bool load) {
       ->add_option("--total-bandwidth", options->total_bytes_per_second,
                    "Bytes per second that all ranks share, such as 500GB")
       ->transform(CLI::AsSizeValue(true));
+  if (load) {
+    command
+        ->add_option("--ranks-per-node", options->ranks_per_node,
+                     "Ranks of one machine, which share what they read (each reads alone)")
+        ->check(CLI::Range(1, 64));
+  }
   CLI::Option* measure = command->add_option(
       "--measure", options->measure, "Measure the bandwidth by a small save and load in DIR");
   command->add_option("--measure-size", options->measure_bytes, "Bytes of that save (256MiB)")

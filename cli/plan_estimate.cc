@@ -57,6 +57,7 @@ shw_estimate_options native_options(Session& session, const PlanEstimateOptions&
   native.memory_budget = session.options.memory_bytes;
   native.rank_bytes_per_second = options.rank_bytes_per_second;
   native.total_bytes_per_second = options.total_bytes_per_second;
+  native.ranks_per_node = options.ranks_per_node;
   if (!options.out.empty()) native.flags |= SHW_ESTIMATE_WITH_PLAN;
   if (!options.html.empty()) native.flags |= SHW_ESTIMATE_WITH_CHUNKS;
   if (options.measure.empty()) return native;
@@ -105,6 +106,7 @@ std::string range_table(const PlanJson& json, bool load) {
   };
   add(load ? "bytes read" : "bytes written", "bytes", true);
   if (load) add("of them over-read", "over_bytes", true);
+  if (load && number(json, "ranks_per_node") > 1) add("from its machine", "shared_bytes", true);
   add(load ? "reads" : "writes", load ? "reads" : "writes", false);
   add("files", "files", false);
   add("state held", "held_bytes", true);

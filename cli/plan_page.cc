@@ -141,6 +141,11 @@ class Page {
       fact("Over-read", size_text(number(estimate_["over_bytes"], "total")),
            "read beside what is wanted, to check digests");
     }
+    if (shares_reads()) {
+      fact("Read once per machine", size_text(number(estimate_["shared_bytes"], "total")),
+           fmt::format("copied from memory that {} ranks share",
+                       number(estimate_, "ranks_per_node")));
+    }
     range_fact("Peak memory of a rank", "peak_bytes");
     if (!load_)
       fact("Plans on rank 0", size_text(number(estimate_, "plan_bytes")), "while it merges them");
@@ -151,6 +156,8 @@ class Page {
     }
     out_ += "</dl>\n";
   }
+
+  bool shares_reads() const { return load_ && number(estimate_, "ranks_per_node") > 1; }
 
   std::vector<uint64_t> column(const char* key) const {
     return estimate_.at("per_rank").at(key).get<std::vector<uint64_t>>();
@@ -166,10 +173,13 @@ class Page {
       moved[r] -= over[r];
       peak[r] -= held[r];
     }
-    out_ += chart_html({load_ ? "Bytes read per rank" : "Bytes written per rank",
-                        "moved",
-                        {{load_ ? "wanted" : "tensors and objects", "a", moved},
-                         {load_ ? "over-read" : "padding", "b", over}}});
+    Chart moved_chart{load_ ? "Bytes read per rank" : "Bytes written per rank",
+                      "moved",
+                      {{load_ ? "wanted" : "tensors and objects", "a", moved},
+                       {load_ ? "over-read" : "padding", "b", over}}};
+    if (shares_reads())
+      moved_chart.series.push_back({"read by its machine", "c", column("shared_bytes")});
+    out_ += chart_html(moved_chart);
     out_ += chart_html({"Peak memory per rank",
                         "peak",
                         {{"the rank's own state", "c", held},

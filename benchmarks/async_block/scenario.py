@@ -15,7 +15,7 @@ def variants(quick):
     return [{"name": f"{world} ranks" if world > 1 else "1 rank", "op": "save_async", "floor": "memcpy",
              "first_floor": "fresh", "floor_bytes": size, "reps": 3 if quick else 7,
              "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world},
-             "line": {"bytes": size, "tensors": TENSORS, "ranks": world, "layout": "rows",
+             "line": {"bytes": size, "tensors": TENSORS, "world": world, "layout": "rows",
                       "check": "read back by all ranks, as it was when the call returned"},
              "contenders": [("shardwright", threads), ("torch_dcp", threads), ("torch_dcp_kept_stager", threads)]}
             for world in ((2,) if quick else (1, 2, 4))]

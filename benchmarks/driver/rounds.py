@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interleaved rounds: floor, every contender once in rotated order, floor again.
 
-A contender that runs with several counts of threads takes its turn once with each, and gives a line for each. The ratio
-of a round is the mean of its two floor probes over the contender's time, so 1 is the floor itself. A round whose two
+A contender that runs with several counts of threads takes its turn once with each, and gives a line for each. The share of
+the floor of a round is the mean of its two floor probes over the contender's time, so 1 is the floor itself. A round whose two
 probes differ by more than 20 % is dropped and repeated, at most twice as many rounds in all.
 """
 import os
@@ -90,13 +90,14 @@ def summarise(turn, base, dropped):
     extra = {k: statistics.median(r[k] for r in turn.rounds) for k in turn.rounds[0]
              if k not in line and k not in ("s", "cpu_s", "floor_s")}
     if "bytes_needed" in extra:
-        line["read_per_needed"] = line["bytes_read"] / extra["bytes_needed"]
         line["given_per_needed"] = line["bytes_given_by_reads"] / extra["bytes_needed"]
+    if "world" in base and "warm" in base:
+        line["read_per_unique"] = line["bytes_read"] / base["bytes"]
     if "bytes" in base:
         line["gbps_median"] = base["bytes"] / line["s_median"] / 1e9
     if turn.rounds[0]["floor_s"] is not None:
         line["floor_s_median"] = statistics.median(r["floor_s"] for r in turn.rounds)
-        line |= {f"ratio_{k}": v for k, v in spread([r["floor_s"] / r["s"] for r in turn.rounds]).items()}
+        line |= {f"share_of_floor_{k}": v for k, v in spread([r["floor_s"] / r["s"] for r in turn.rounds]).items()}
     line |= extra
     if "first_floor_s" in line:
         line["first_ratio"] = line["first_floor_s"] / line["first_s"]

@@ -12,8 +12,8 @@ FLOORS = {"cold": "dread", "warm": "memcpy"}
 def variants(quick):
     size = (512 if quick else 1024) << 20
     threads = [2] if quick else [1, 2]
-    contenders = [(name, threads) for name in ("shardwright", "shardwright_safetensors", "torch_load_mmap", "safetensors_pread",
-                                               "safetensors_mmap", "torch_dcp")]
+    contenders = [(name, threads) for name in ("shardwright", "shardwright_unverified", "shardwright_safetensors",
+                                               "torch_load_mmap", "safetensors_pread", "safetensors_mmap", "torch_dcp")]
     return [{"name": cache, "op": "load", "params": {"bytes": size, "tensors": TENSORS, "cache": cache},
              "line": {"bytes": size, "tensors": TENSORS, "check": "tensor bytes", "cache": cache},
              "floor": floor, "floor_bytes": size, "reps": 3 if quick else 7, "contenders": contenders}

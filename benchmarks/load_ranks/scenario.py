@@ -4,9 +4,9 @@ and touched before. 64 float32 tensors are stored in rows by as many processes, 
 save), in columns (every rank needs a part of every stored row) or replicated (every rank needs all).
 
 cold: the page cache is emptied before each load, against the direct-read floor of the stored bytes. warm: the files are
-in the page cache, against one copy in memory of the bytes that all ranks need. read_per_needed: bytes that came from the
-device over the bytes that the ranks hold afterwards; given_per_needed: the same of all bytes that reading calls gave,
-which a map of a file does not count.
+in the page cache, against one copy in memory of the bytes that all ranks need. read_per_unique: bytes that came from the
+device over the bytes that are stored; given_per_needed: those that reading calls gave, a map of a file aside, over the
+bytes that the ranks hold afterwards.
 """
 TENSORS, COLUMNS = 64, 1024
 LAYOUTS = ["rows", "columns", "replicated"]
@@ -25,7 +25,8 @@ def variants(quick):
                     "reps": 3 if quick else 7,
                     "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world, "layout": layout,
                                "cache": state},
-                    "line": {"bytes": size, "tensors": TENSORS, "ranks": world, "layout": layout, "stored": "rows",
-                             "cache": state, "check": "tensor bytes of every rank"},
-                    "contenders": [("shardwright", threads), ("torch_dcp", threads)]})
+                    "line": {"bytes": size, "tensors": TENSORS, "world": world, "layout": layout, "stored": "rows",
+                             "warm": state == "warm", "check": "tensor bytes of every rank"},
+                    "contenders": [("shardwright", threads), ("torch_dcp", threads),
+                                   ("hyperparallel_pattern", threads)]})
     return made

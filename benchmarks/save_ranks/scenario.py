@@ -12,6 +12,6 @@ def variants(quick):
     threads = [2] if quick else [1, 2]
     return [{"name": f"{world} ranks", "op": "save", "floor": "dwrite", "floor_bytes": size, "reps": 3 if quick else 7,
              "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world},
-             "line": {"bytes": size, "tensors": TENSORS, "ranks": world, "layout": "rows", "fsync": "files+dir",
+             "line": {"bytes": size, "tensors": TENSORS, "world": world, "layout": "rows", "fsync": "files+dir",
                       "check": "read back by all ranks"},
              "contenders": [("shardwright", threads), ("torch_dcp", threads)]} for world in ((2,) if quick else (2, 4))]

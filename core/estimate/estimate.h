@@ -36,6 +36,7 @@ using plan::SaveRules;
 
 // Pieces that all ranks together may hold; more is refused with RESOURCE_EXHAUSTED.
 inline constexpr uint64_t kMaxSimulatedPieces = uint64_t{1} << 26;
+inline constexpr uint32_t kMostRanksPerNode = 64;
 // Chunks that an estimate for a host lists.
 inline constexpr uint64_t kMaxListedChunks = uint64_t{1} << 20;
 
@@ -46,6 +47,9 @@ struct EstimateOptions {
   uint64_t rank_bytes_per_second = 0;                        // 0 = no estimate of time
   uint64_t total_bytes_per_second = 0;  // that all ranks share; 0 = no such limit
   uint64_t listed_chunks = 0;           // at most so many in all, 0 = none are listed
+  // Of a load: ranks n * r to n * r + r - 1 run on one machine and share reads; at most
+  // kMostRanksPerNode, 0 = each reads alone.
+  uint32_t ranks_per_node = 0;
 };
 
 // A distinct box of a tensor: who writes it, or holds it first where nothing is written.
@@ -85,11 +89,12 @@ struct Estimate {
   uint64_t chunk_count = 0;  // stored
   uint64_t file_count = 0;   // stored, the manifest aside
   uint64_t stored_bytes = 0;
-  RankColumn held_bytes;   // of the rank's own state
-  RankColumn moved_bytes;  // written, or read with what lies around it in digest blocks
-  RankColumn over_bytes;   // of these nobody wants: padding of a file, the rest of digest blocks
-  RankColumn operations;   // chunks and objects that are written or read
-  RankColumn files;        // that the rank writes or opens
+  RankColumn held_bytes;    // of the rank's own state
+  RankColumn moved_bytes;   // written, or read with what lies around it in digest blocks
+  RankColumn over_bytes;    // of these nobody wants: padding of a file, the rest of digest blocks
+  RankColumn shared_bytes;  // of a load: what another rank of the machine reads for this one
+  RankColumn operations;    // chunks and objects that are written or read, by whichever rank
+  RankColumn files;         // that the rank writes, or that hold what it wants
   RankColumn staging_bytes;
   RankColumn peak_bytes;    // state, staging, and on rank 0 of a save the plans of all ranks
   uint64_t plan_bytes = 0;  // memory of the plans on rank 0 of a save

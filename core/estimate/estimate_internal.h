@@ -58,8 +58,37 @@ struct Fetch {
   uint64_t wanted_bytes = 0;
   uint64_t fetched_bytes = 0;
 };
+// Blocks begin to end - 1 of a chunk.
+struct BlockRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
 // wanted lies inside chunk and is not empty. block_bytes 0 = no digests, nothing more is read.
-Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes);
+// blocks: receives those that are fetched, ascending, apart from each other; may be null where
+// block_bytes is 0 and otherwise.
+Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes,
+               std::vector<BlockRange>* blocks = nullptr);
+
+// What a box needs of one chunk.
+struct ChunkFetch {
+  uint32_t chunk = 0;  // counted from the tensor's first
+  uint64_t chunk_bytes = 0;
+  Fetch fetch;
+  std::vector<BlockRange> blocks;
+};
+// Who reads a tensor on one machine.
+struct NodeReads {
+  struct Part {
+    uint64_t sharers = 0;  // bit i: the i-th of the ranks wants it
+    uint64_t bytes = 0;
+  };
+  std::vector<Part> parts;  // of different sharers
+  uint64_t over_bytes = 0;  // of them all, what nobody wants
+};
+// cells[i]: numbers of the boxes that the i-th rank of the machine wants (at most
+// kMostRanksPerNode ranks); boxes[cell]: what that box needs.
+NodeReads share_node(std::span<const std::span<const uint32_t>> cells,
+                     std::span<const std::vector<ChunkFetch>> boxes, uint64_t block_bytes);
 
 // Rank that writes a box of a tensor; -1 = the lowest that holds it.
 using OwnerOf = std::function<int32_t(std::string_view tensor, const Box& box)>;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors that are stored alike and wanted alike are matched once: what a box needs is counted per
-// pair of stored and wanted class, and only added up per rank and tensor.
+// pair of stored and wanted class, and only added up per rank and tensor. So is what the ranks of a
+// machine share; of that each of its sharers reads an equal part.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -24,20 +27,23 @@ using plan::ChunkRecord;
 using plan::ObjectRecord;
 using plan::TensorRecord;
 
+using internal::ChunkFetch;
 using internal::Fetch;
 using internal::HeldCells;
+using internal::NodeReads;
 
-// What reading one wanted box of a class of tensors needs.
-struct BoxReads {
-  uint64_t wanted_bytes = 0;
-  uint64_t fetched_bytes = 0;
-  std::vector<uint32_t> chunks;  // counted from the tensor's first
+// What the boxes of a class of tensors need, and where ranks share, what each machine reads.
+struct ClassReads {
+  std::vector<std::vector<ChunkFetch>> boxes;
+  std::vector<Fetch> sums;       // of each box
+  std::vector<NodeReads> nodes;  // in the order of their first holder
 };
 
 class LoadEstimation {
  public:
   LoadEstimation(const StoredCheckpoint& stored, const JobDescription& wanted, Estimate* estimate)
-      : stored_(stored),
+      : shares_(estimate->options.ranks_per_node > 1),
+        stored_(stored),
         catalog_(stored.catalog),
         index_(stored.catalog),
         wanted_(wanted),
@@ -48,7 +54,7 @@ class LoadEstimation {
   Status run() {
     const auto ranks = static_cast<size_t>(wanted_.rank_count);
     for (RankColumn* column : {&estimate_.held_bytes, &estimate_.moved_bytes, &estimate_.over_bytes,
-                               &estimate_.operations, &estimate_.files}) {
+                               &estimate_.shared_bytes, &estimate_.operations, &estimate_.files}) {
       column->assign(ranks, 0);
     }
     for (const JobTensor& tensor : wanted_.tensors) SHW_RETURN_IF_ERROR(add_tensor(tensor));
@@ -94,20 +100,47 @@ class LoadEstimation {
         .first->second;
   }
 
-  std::vector<BoxReads> reads_of(size_t tensor, const HeldCells& cells) const {
+  // Ranks that share ask for whole blocks also where there are no digests.
+  uint64_t block_bytes() const {
+    const bool whole = shares_ && stored_.digest_block_bytes == 0;
+    return whole ? kDigestBlockBytes : stored_.digest_block_bytes;
+  }
+
+  ClassReads reads_of(size_t tensor, const HeldCells& cells) const {
     const TensorRecord& record = catalog_.tensors[tensor];
-    std::vector<BoxReads> made(cells.boxes.size());
-    for (size_t b = 0; b < made.size(); ++b) {
+    ClassReads made;
+    made.boxes.resize(cells.boxes.size());
+    made.sums.resize(cells.boxes.size());
+    for (size_t b = 0; b < made.boxes.size(); ++b) {
       for (const uint64_t chunk : index_.chunks_meeting(tensor, cells.boxes[b])) {
         const Box stored = catalog_.chunk_box(chunk);
-        const Fetch fetch = internal::fetch_of(
-            record.dtype, stored, intersect(stored, cells.boxes[b]), stored_.digest_block_bytes);
-        made[b].wanted_bytes += fetch.wanted_bytes;
-        made[b].fetched_bytes += fetch.fetched_bytes;
-        made[b].chunks.push_back(static_cast<uint32_t>(chunk - record.chunk_begin));
+        ChunkFetch& need = made.boxes[b].emplace_back();
+        need.chunk = static_cast<uint32_t>(chunk - record.chunk_begin);
+        need.chunk_bytes = box_bytes(record.dtype, stored);
+        need.fetch = internal::fetch_of(record.dtype, stored, intersect(stored, cells.boxes[b]),
+                                        block_bytes(), shares_ ? &need.blocks : nullptr);
+        made.sums[b].wanted_bytes += need.fetch.wanted_bytes;
+        made.sums[b].fetched_bytes += need.fetch.fetched_bytes;
       }
     }
+    if (!shares_) return made;
+    for (size_t begin = 0; begin < cells.ranks.size(); begin = end_of_node(cells, begin)) {
+      std::vector<std::span<const uint32_t>> wanted;
+      for (size_t i = begin; i < end_of_node(cells, begin); ++i) wanted.push_back(cells.of(i));
+      made.nodes.push_back(internal::share_node(wanted, made.boxes, block_bytes()));
+    }
     return made;
+  }
+
+  int32_t node_of(int32_t rank) const {
+    return rank / static_cast<int32_t>(estimate_.options.ranks_per_node);
+  }
+  // Behind the last holder that runs on the machine of the holder at begin.
+  size_t end_of_node(const HeldCells& cells, size_t begin) const {
+    size_t end = begin + 1;
+    while (end < cells.ranks.size() && node_of(cells.ranks[end]) == node_of(cells.ranks[begin]))
+      ++end;
+    return end;
   }
 
   Status not_stored(std::string_view name, int32_t rank) const {
@@ -147,31 +180,65 @@ class LoadEstimation {
     return {};
   }
 
-  void add_reads(size_t tensor, const HeldCells& cells, const std::vector<BoxReads>& reads) {
+  void add_reads(size_t tensor, const HeldCells& cells, const ClassReads& reads) {
     const TensorRecord& record = catalog_.tensors[tensor];
     for (size_t i = 0; i < cells.ranks.size(); ++i) {
       const auto rank = static_cast<size_t>(cells.ranks[i]);
       for (const uint32_t cell : cells.of(i)) {
-        const BoxReads& need = reads[cell];
+        const Fetch& need = reads.sums[cell];
         estimate_.held_bytes[rank] += need.wanted_bytes;
-        estimate_.moved_bytes[rank] += need.fetched_bytes;
-        estimate_.over_bytes[rank] += need.fetched_bytes - need.wanted_bytes;
-        estimate_.operations[rank] += need.chunks.size();
-        for (const uint32_t chunk : need.chunks)
-          note_file(rank, catalog_.place_of(tensor, record.chunk_begin + chunk));
+        if (!shares_) estimate_.moved_bytes[rank] += need.fetched_bytes;
+        if (!shares_) estimate_.over_bytes[rank] += need.fetched_bytes - need.wanted_bytes;
+        estimate_.operations[rank] += reads.boxes[cell].size();
+        for (const ChunkFetch& each : reads.boxes[cell])
+          note_file(rank, catalog_.place_of(tensor, record.chunk_begin + each.chunk));
+      }
+    }
+    size_t begin = 0;
+    for (const NodeReads& node : reads.nodes) {
+      add_node(std::span(cells.ranks).subspan(begin), node);
+      begin = end_of_node(cells, begin);
+    }
+  }
+
+  // ranks: those of the machine, and others behind them.
+  void add_node(std::span<const int32_t> ranks, const NodeReads& node) {
+    uint64_t read = 0;
+    for (const NodeReads::Part& part : node.parts) read += part.bytes;
+    uint64_t over_left = node.over_bytes;
+    for (const NodeReads::Part& part : node.parts) {
+      const auto sharers = static_cast<uint64_t>(std::popcount(part.sharers));
+      uint64_t left = part.bytes;
+      uint64_t turn = 0;
+      for (uint64_t rest = part.sharers; rest != 0; rest &= rest - 1, ++turn) {
+        const auto rank = static_cast<size_t>(ranks[static_cast<size_t>(std::countr_zero(rest))]);
+        const uint64_t own = left / (sharers - turn);
+        left -= own;
+        const auto share = static_cast<double>(own) / static_cast<double>(read);
+        const uint64_t over = std::min(
+            {own, over_left,
+             static_cast<uint64_t>(std::llround(share * static_cast<double>(node.over_bytes)))});
+        over_left -= over;
+        estimate_.moved_bytes[rank] += own;
+        estimate_.over_bytes[rank] += over;
+        estimate_.shared_bytes[rank] += part.bytes - own;
       }
     }
   }
 
   Status add_object(const JobObject& object) {
+    int32_t last_node = -1;
     for (const int32_t rank : layout_ranks(*wanted_.layouts[object.layout].layout)) {
       const bool own = object.kind == EntryKind::kRankLocal;
       const int64_t found = index_.find_object(object.name, own ? rank : -1);
       if (found < 0) return not_stored(object.name, rank);
       const ObjectRecord& stored = catalog_.objects[static_cast<size_t>(found)];
       const auto r = static_cast<size_t>(rank);
+      // On a machine the first rank that wants it reads it.
+      const bool reads = own || !shares_ || node_of(rank) != last_node;
+      if (shares_) last_node = node_of(rank);
       estimate_.held_bytes[r] += stored.size_bytes;
-      estimate_.moved_bytes[r] += stored.size_bytes;
+      (reads ? estimate_.moved_bytes : estimate_.shared_bytes)[r] += stored.size_bytes;
       ++estimate_.operations[r];
       note_file(r, stored.place);
     }
@@ -185,6 +252,7 @@ class LoadEstimation {
   }
 
   using ClassKey = std::pair<uint32_t, std::pair<uint32_t, Dims>>;
+  const bool shares_;
   const StoredCheckpoint& stored_;
   const Catalog& catalog_;
   CatalogIndex index_;
@@ -193,7 +261,7 @@ class LoadEstimation {
   Estimate& estimate_;
   std::vector<std::vector<uint32_t>> files_;  // per rank, ascending
   std::map<Digest128, uint32_t> classes_;
-  std::map<ClassKey, std::vector<BoxReads>> reads_;
+  std::map<ClassKey, ClassReads> reads_;
 };
 
 }  // namespace

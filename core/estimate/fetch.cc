@@ -19,8 +19,8 @@ struct Step {
 
 class BlockCount {
  public:
-  BlockCount(uint64_t block_bytes, uint64_t chunk_bytes)
-      : block_bytes_(block_bytes), chunk_bytes_(chunk_bytes) {}
+  BlockCount(uint64_t block_bytes, uint64_t chunk_bytes, std::vector<BlockRange>* blocks)
+      : block_bytes_(block_bytes), chunk_bytes_(chunk_bytes), blocks_(blocks) {}
 
   // Spans of `length` bytes from `begin` on, repeated by the steps, outermost first. Ascending.
   void add(uint64_t begin, std::span<const Step> steps, uint64_t length) {
@@ -34,20 +34,32 @@ class BlockCount {
     if (next_ > first) {
       const uint64_t end = std::min(next_ * block_bytes_, chunk_bytes_);
       bytes_ += end - first * block_bytes_;
+      note(first);
     }
   }
   uint64_t bytes() const { return bytes_; }
 
  private:
+  void note(uint64_t first) {
+    if (blocks_ == nullptr) return;
+    if (!blocks_->empty() && blocks_->back().end == first) {
+      blocks_->back().end = next_;
+    } else {
+      blocks_->push_back({first, next_});
+    }
+  }
+
   uint64_t block_bytes_;
   uint64_t chunk_bytes_;
+  std::vector<BlockRange>* blocks_;
   uint64_t next_ = 0;  // first block that was not counted
   uint64_t bytes_ = 0;
 };
 
 }  // namespace
 
-Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes) {
+Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes,
+               std::vector<BlockRange>* blocks) {
   Fetch fetch;
   fetch.wanted_bytes = box_bytes(dtype, wanted);
   const uint64_t chunk_bytes = box_bytes(dtype, chunk);
@@ -55,6 +67,7 @@ Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_
   if (block_bytes == 0) return fetch;
   if (chunk_bytes <= block_bytes || wanted == chunk) {
     fetch.fetched_bytes = chunk_bytes;
+    if (blocks != nullptr) blocks->push_back({0, (chunk_bytes + block_bytes - 1) / block_bytes});
     return fetch;
   }
   const auto bits = static_cast<uint64_t>(dtype_bits(dtype));
@@ -74,9 +87,9 @@ Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_
     stride_bits *= static_cast<uint64_t>(chunk.sizes[d - 1]);
   }
   std::ranges::reverse(steps);
-  BlockCount blocks(block_bytes, chunk_bytes);
-  blocks.add(begin_bits / 8, steps, (length + 7) / 8);
-  fetch.fetched_bytes = blocks.bytes();
+  BlockCount count(block_bytes, chunk_bytes, blocks);
+  count.add(begin_bits / 8, steps, (length + 7) / 8);
+  fetch.fetched_bytes = count.bytes();
   return fetch;
 }
 

@@ -21,8 +21,10 @@ typedef struct shw_job_description shw_job_description;
 
 /* How the cost of a plan is estimated. `owner` is a SHW_OWNER_ number and `preset` a SHW_PRESET_
  * number, as in save options; `memory_budget` is the staging bytes of one rank, 0 = 256 MiB; the
- * rates give the time: bytes per second of one rank, and of all ranks together, 0 = not known. Flag
- * SHW_ESTIMATE_WITH_PLAN: see shw_estimate_save and shw_estimate_load.
+ * rates give the time: bytes per second of one rank, and of all ranks together, 0 = not known.
+ * `ranks_per_node` is for loads: so many ranks, one after the other, run on one machine and share
+ * what they read; 0 = each reads alone, 64 at most. Flag SHW_ESTIMATE_WITH_PLAN: see
+ * shw_estimate_save and shw_estimate_load.
  * Since: 0.1 unstable */
 typedef struct shw_estimate_options {
   uint32_t struct_size;
@@ -32,6 +34,8 @@ typedef struct shw_estimate_options {
   uint64_t memory_budget;
   uint64_t rank_bytes_per_second;
   uint64_t total_bytes_per_second;
+  uint32_t ranks_per_node;
+  uint32_t reserved0;
 } shw_estimate_options;
 
 /* Flag of shw_estimate_options: the merged plan of a save, or the load plan of each rank, is
@@ -46,9 +50,9 @@ typedef struct shw_estimate_options {
 
 /* Byte size of the oldest published shw_estimate_options.
  * Since: 0.1 unstable */
-#define SHW_ESTIMATE_OPTIONS_SIZE_V1 40
+#define SHW_ESTIMATE_OPTIONS_SIZE_V1 48
 
-#define SHW_ESTIMATE_OPTIONS_INIT {sizeof(shw_estimate_options), 0, 0, 0, 0, 0, 0}
+#define SHW_ESTIMATE_OPTIONS_INIT {sizeof(shw_estimate_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills options with zeros and their size, as SHW_ESTIMATE_OPTIONS_INIT does. NULL is skipped.
  * Threads: any

@@ -63,6 +63,14 @@ TEST_F(PlanProgram, EstimatesALoadOfARealCheckpoint) {
   EXPECT_EQ(json["held_bytes"]["total"], 4 * (12000 + 8 + 4 + 2 + 10 + 3) + 2 * 192);
   // Six columns on four ranks: three ranks have two of them, which are 64 bytes.
   EXPECT_EQ(json["over_bytes"]["total"], 2 * 3 * (192 - 64));
+  const Json shared = run_json("plan load ckpt --ranks-per-node 4 --to " + onto_four());
+  EXPECT_EQ(shared["held_bytes"], json["held_bytes"]);
+  EXPECT_LT(shared["bytes"]["total"], json["bytes"]["total"]);
+  EXPECT_GT(shared["shared_bytes"]["total"], 0);
+  EXPECT_EQ(json["shared_bytes"]["total"], 0);
+  EXPECT_HAS(run("plan load ckpt --ranks-per-node 4 --to " + onto_four()).out, "from its machine");
+  EXPECT_NE(run("plan load ckpt --ranks-per-node 65").code, 0);
+  EXPECT_NE(run("plan save ckpt --ranks-per-node 4").code, 0);
   const Outcome own = run("plan load ckpt --measure . --measure-size 1MiB");
   EXPECT_EQ(own.code, 0) << own.err;
   EXPECT_HAS(own.out, "(measured here with one rank)");

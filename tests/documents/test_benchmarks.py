@@ -72,7 +72,7 @@ RANKS = "def setup(self):\n    self.rank = self.params['rank']\n"
 def test_a_call_of_ranks_lasts_as_long_as_the_last_one_and_adds_what_they_read(tmp_path):
     lines, _ = lines_of(tmp_path, RANKS + "def run(self):\n    return {'s': 1.0 + self.rank, 'bytes_needed': 10, 'bytes_read': 15}\n"
                         "def check(self):\n    return True", world=3)
-    assert lines[0]["s_median"] == 3.0 and lines[0]["bytes_needed"] == 30 and lines[0]["read_per_needed"] == 1.5
+    assert lines[0]["s_median"] == 3.0 and lines[0]["bytes_needed"] == 30 and lines[0]["bytes_read"] == 45
 
 
 def test_a_wrong_result_of_one_rank_is_wrong(tmp_path):
@@ -103,7 +103,8 @@ def test_a_line_says_how_to_repeat_it():
 
 def test_tables_show_the_faster_count_of_threads(tmp_path, capsys, monkeypatch):
     line = {"bench": "save_disk", "op": "save", "variant": "durable", "contender": "peer", "reps": 7, "dropped": 0,
-            "gbps_median": 1.0, "ratio_min": 0.5, "ratio_median": 0.5, "ratio_max": 0.5}
+            "gbps_median": 1.0, "share_of_floor_min": 0.5, "share_of_floor_median": 0.5,
+            "share_of_floor_max": 0.5}
     times = [line | {"threads": threads, "s_min": s, "s_median": s, "s_max": s} for threads, s in ((1, 2.0), (2, 1.0))]
     quick = times[0] | {"quick": True, "s_median": 0.1}
     path = tmp_path / "lines.jsonl"
@@ -136,7 +137,7 @@ def test_variants_name_files_that_are_there(scenario, quick):
 
 
 def test_peers_that_move_bytes_run_with_one_and_with_two_threads():
-    for scenario in ("save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "small_tensors"):
+    for scenario in ("save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "interference", "small_tensors"):
         for variant in module_of(BENCHMARKS / scenario / "scenario.py").variants(False):
             threads = {entry if isinstance(entry, str) else entry[0]: [1] if isinstance(entry, str) else entry[1]
                        for entry in variant["contenders"]}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/estimate/estimate_internal.h"
@@ -195,6 +196,68 @@ TEST(EstimateLoad, AgreesWithTheLoadPlanOfEachRank) {
     EXPECT_EQ(estimate->moved_bytes[r] - estimate->over_bytes[r], wanted_bytes);
     EXPECT_GT(estimate->over_bytes[r], 0U) << "columns of a chunk need all of it";
   }
+}
+
+// Rows of 4 MiB, each in four digest blocks; on each machine two ranks.
+constexpr std::string_view kRowsOf8 = R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 4}}},
+  "tensors": [{"name": "w", "dtype": "int8", "shape": [8, 4194304], "placements": {"a": "Shard(0)"}}],
+  "objects": [{"name": "o", "bytes": 100}]})json";
+
+uint64_t sum_of(const RankColumn& column) {
+  return std::accumulate(column.begin(), column.end(), uint64_t{0});
+}
+
+TEST(EstimateLoad, RanksOfAMachineReadOnceWhatSeveralOfThemWant) {
+  constexpr uint64_t kAll = uint64_t{8} << 22;
+  const JobDescription source = read(std::string(kRowsOf8));
+  const auto stored = *stored_checkpoint(source, {});
+  const auto load = [&](const char* placement, uint32_t ranks_per_node) {
+    const JobDescription target = read(fmt::format(
+        R"json({{"schema": 1, "meshes": {{"m": {{"axes": {{"a": 4}}}}}},
+          "rules": [{{"match": "*", "placements": {{"a": "{}"}}}}]}})json",
+        placement));
+    EstimateOptions options;
+    options.ranks_per_node = ranks_per_node;
+    return *estimate_load(*stored, *lay_out(source, target), options);
+  };
+  for (const uint32_t alone : {0U, 1U}) {
+    const Estimate each = load("Replicate", alone);
+    EXPECT_EQ(sum_of(each.moved_bytes), 4 * (kAll + 100));
+    EXPECT_EQ(sum_of(each.shared_bytes), 0U);
+  }
+  // Each machine reads all, half of it by each rank.
+  const Estimate replicas = load("Replicate", 2);
+  EXPECT_EQ(replicas.moved_bytes, (RankColumn{kAll / 2 + 100, kAll / 2, kAll / 2 + 100, kAll / 2}));
+  EXPECT_EQ(replicas.shared_bytes,
+            (RankColumn{kAll / 2, kAll / 2 + 100, kAll / 2, kAll / 2 + 100}));
+  EXPECT_EQ(sum_of(replicas.over_bytes), 0U);
+  // A column is a block of each row; the two of a machine are neighbours that share none.
+  const Estimate columns = load("Shard(1)", 2);
+  EXPECT_EQ(sum_of(columns.moved_bytes), kAll + 200);
+  EXPECT_EQ(sum_of(columns.shared_bytes), 200U);
+  EXPECT_EQ(sum_of(load("Shard(0)", 2).moved_bytes), kAll + 200);
+  // One machine of four.
+  EXPECT_EQ(sum_of(load("Replicate", 4).moved_bytes), kAll + 100);
+  EXPECT_EQ(sum_of(load("Replicate", 4).shared_bytes), 3 * (kAll + 100));
+  EXPECT_EQ(sum_of(load("Replicate", 64).moved_bytes), kAll + 100);
+}
+
+// Columns of half a block: both ranks of a machine need the block, each wants the half of it.
+TEST(EstimateLoad, BlocksThatNeighboursNeedAreReadOnceAndNotCountedAsOverRead) {
+  const JobDescription source = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}},
+    "tensors": [{"name": "w", "dtype": "int8", "shape": [8, 1048576], "placements": {"a": "Shard(0)"}}]})json");
+  const JobDescription target = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}},
+    "rules": [{"match": "*", "placements": {"a": "Shard(1)"}}]})json");
+  const auto wanted = *lay_out(source, target);
+  EstimateOptions options;
+  const auto alone = *estimate_load(**stored_checkpoint(source, {}), wanted, options);
+  EXPECT_EQ(alone.moved_bytes, RankColumn(2, uint64_t{8} << 20));
+  EXPECT_EQ(alone.over_bytes, RankColumn(2, uint64_t{4} << 20));
+  options.ranks_per_node = 2;
+  const auto shared = *estimate_load(**stored_checkpoint(source, {}), wanted, options);
+  EXPECT_EQ(shared.moved_bytes, RankColumn(2, uint64_t{4} << 20));
+  EXPECT_EQ(shared.shared_bytes, RankColumn(2, uint64_t{4} << 20));
+  EXPECT_EQ(shared.over_bytes, RankColumn(2, 0));
 }
 
 TEST(SimulateLoad, PlansWhatTheRanksWouldPlan) {

@@ -21,6 +21,8 @@ pub struct EstimateOptions {
     pub rank_bytes_per_second: u64,
     /// Bandwidth that all ranks share, 0 = not known.
     pub total_bytes_per_second: u64,
+    /// Ranks of one machine, one after the other, which share what they read; for loads. 0 = each reads alone, 64 at most.
+    pub ranks_per_node: u32,
     /// Whether groups of tensors list the chunks of their first tensor (`chunk_list`), up to 1 Mi in all.
     pub chunks: bool,
 }
@@ -37,6 +39,7 @@ impl EstimateOptions {
         options.memory_budget = self.memory_budget;
         options.rank_bytes_per_second = self.rank_bytes_per_second;
         options.total_bytes_per_second = self.total_bytes_per_second;
+        options.ranks_per_node = self.ranks_per_node;
         options
     }
 }

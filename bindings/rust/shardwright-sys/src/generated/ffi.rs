@@ -289,6 +289,10 @@ pub const SHW_DURABILITY_FULL: i32 = 0;
 pub const SHW_DURABILITY_NONE: i32 = 1;
 pub const SHW_DIGESTS_ON: i32 = 0;
 pub const SHW_DIGESTS_OFF: i32 = 1;
+pub const SHW_HOLD_OFF: i32 = 0;
+pub const SHW_HOLD_ON: i32 = 1;
+pub const SHW_PRIORITY_NORMAL: i32 = 0;
+pub const SHW_PRIORITY_BACKGROUND: i32 = 1;
 pub const SHW_OWNER_BALANCED: i32 = 0;
 pub const SHW_OWNER_LOWEST_RANK: i32 = 1;
 pub const SHW_OWNER_EXACT: i32 = 2;
@@ -343,7 +347,7 @@ pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
 pub const SHW_ESTIMATE_WITH_CHUNKS: u64 = 2;
-pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 40;
+pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 48;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
@@ -974,6 +978,8 @@ pub struct shw_save_options {
     pub progress: shw_progress_fn,
     pub progress_user: *mut c_void,
     pub max_shard_size: u64,
+    pub hold: i32,
+    pub priority: i32,
 }
 
 #[repr(C)]
@@ -1152,6 +1158,8 @@ pub struct shw_estimate_options {
     pub memory_budget: u64,
     pub rank_bytes_per_second: u64,
     pub total_bytes_per_second: u64,
+    pub ranks_per_node: u32,
+    pub reserved0: u32,
 }
 
 #[repr(C)]
@@ -1854,6 +1862,8 @@ unsafe extern "C" {
         out: *mut *mut shw_job,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes the memory into which jobs copy such a state, with all its pages, so that the first one is as fast as those after it. The context keeps it; while a job has it this makes more. RESOURCE_EXHAUSTED when there is not so much.
+    pub fn shw_prepare(context: *mut shw_context, state: *const shw_state, err: *mut *mut shw_error) -> shw_status;
     /// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
     pub fn shw_save_planner_create(
         context: *mut shw_context,
@@ -3839,6 +3849,17 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().save_async.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
+    }
+
+    /// Makes the memory into which jobs copy such a state, with all its pages, so that the first one is as fast as those after it. The context keeps it; while a job has it this makes more. RESOURCE_EXHAUSTED when there is not so much.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_prepare(
+        context: *mut shw_context,
+        state: *const shw_state,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().prepare.unwrap_unchecked())(context, state, err) }
     }
 
     /// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.

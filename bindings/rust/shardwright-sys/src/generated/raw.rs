@@ -1029,6 +1029,16 @@ pub unsafe fn save_async(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes the memory into which jobs copy such a state, with all its pages, so that the first one is as fast as those after it. The context keeps it; while a job has it this makes more. RESOURCE_EXHAUSTED when there is not so much.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn prepare(context: *mut shw_context, state: *const shw_state) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_prepare(context, state, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
 /// # Safety
 /// As in C: pointers are valid for the call.

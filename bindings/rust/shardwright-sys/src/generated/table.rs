@@ -1173,4 +1173,11 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub prepare: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            state: *const shw_state,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

@@ -17,6 +17,7 @@ public final class EstimateOptions {
     private long memoryBudget;
     private long rankBytesPerSecond;
     private long totalBytesPerSecond;
+    private int ranksPerNode;
     private boolean chunks;
 
     /** All defaults. */
@@ -78,6 +79,17 @@ public final class EstimateOptions {
     }
 
     /**
+     * Ranks of one machine, one after the other, which share what they read; for loads.
+     *
+     * @param value how many, 64 at most; 0 = each reads alone
+     * @return this
+     */
+    public EstimateOptions ranksPerNode(int value) {
+        this.ranksPerNode = OptionValues.count("ranksPerNode", value);
+        return this;
+    }
+
+    /**
      * Whether groups of tensors list the chunks of their first tensor ({@code chunk_list}), up to 1 Mi in all.
      *
      * @param value false without it
@@ -96,6 +108,7 @@ public final class EstimateOptions {
         struct.memoryBudget = memoryBudget;
         struct.rankBytesPerSecond = rankBytesPerSecond;
         struct.totalBytesPerSecond = totalBytesPerSecond;
+        struct.ranksPerNode = ranksPerNode;
         return struct;
     }
 }
