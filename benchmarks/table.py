@@ -115,8 +115,8 @@ def groups(lines, by):
     """Lines of one table each, and what its title says of them."""
     if not by:
         return [(lines[0]["variant"], lines)]
-    key = "variant" if by is True else by
-    return [(f"{value}" if by is True else f"{value} {by}", [line for line in lines if line[key] == value])
+    key = "variant" if by is True else by  # else "world"
+    return [(f"{value}" if by is True else f"{value} ranks", [line for line in lines if line[key] == value])
             for value in dict.fromkeys(line[key] for line in lines)]
 
 
