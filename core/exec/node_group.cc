@@ -86,7 +86,7 @@ Digest128 digest_of(const std::vector<SharedTask>& tasks, const ShareRules& rule
   return integrity::xxh3_128(std::as_bytes(std::span(&parts, 1)));
 }
 
-// The lists of neighbours for each rank, behind a byte that says whether any rank has some.
+// The lists of neighbours for each rank.
 std::vector<std::vector<std::byte>> answers(const collective::Gathered& offers) {
   std::map<Digest128, std::vector<Neighbour>> places;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
@@ -98,20 +98,17 @@ std::vector<std::vector<std::byte>> answers(const collective::Gathered& offers) 
     if (each.offer.count > 0) places[each.offer.place].push_back(each);
   }
   std::vector<std::vector<std::byte>> parts(offers.size());
-  bool shared = false;
   for (const auto& [place, all] : places) {
     for (size_t begin = 0; begin < all.size(); begin += kMostSharers) {
       const std::vector<Neighbour> group(
           all.begin() + static_cast<ptrdiff_t>(begin),
           all.begin() + static_cast<ptrdiff_t>(std::min(begin + kMostSharers, all.size())));
       if (group.size() < 2) continue;
-      shared = true;
       const auto bytes = bytes_of(group);
       for (const Neighbour& each : group)
         parts[static_cast<size_t>(each.rank)].assign(bytes.begin(), bytes.end());
     }
   }
-  for (auto& part : parts) part.insert(part.begin(), std::byte{shared});
   return parts;
 }
 
@@ -232,10 +229,9 @@ class GroupMaker {
   }
 
   Status read_answer(std::span<const std::byte> answer) {
-    if (answer.empty()) return {};
-    neighbours_.resize((answer.size() - 1) / sizeof(Neighbour));
+    neighbours_.resize(answer.size() / sizeof(Neighbour));
     if (neighbours_.empty()) return {};
-    std::memcpy(neighbours_.data(), answer.data() + 1, neighbours_.size() * sizeof(Neighbour));
+    std::memcpy(neighbours_.data(), answer.data(), neighbours_.size() * sizeof(Neighbour));
     group_.reset(new NodeGroup());
     group_->patience_ns_ = rules_.patience_ns < 0 ? INT64_MAX : rules_.patience_ns;
     for (const Neighbour& each : neighbours_) {

@@ -18,6 +18,11 @@ uint64_t need_end(const BlockNeed& need) {
   return need.offset + need.length;
 }
 
+// Where a read of whole units ends; a file's own end may cut it.
+uint64_t end_in_units(uint64_t end, uint64_t alignment, uint64_t file_bytes) {
+  return std::max(end, std::min(file_bytes, (end + alignment - 1) / alignment * alignment));
+}
+
 uint64_t bytes_needed(std::span<const BlockNeed> needs) {
   uint64_t total = 0;
   uint64_t end = 0;
@@ -72,9 +77,7 @@ class FileTasks {
   }
 
   uint64_t rounded_begin() const { return begin_ / alignment_ * alignment_; }
-  uint64_t rounded_end(uint64_t end) const {
-    return std::max(end, std::min(file_bytes_, (end + alignment_ - 1) / alignment_ * alignment_));
-  }
+  uint64_t rounded_end(uint64_t end) const { return end_in_units(end, alignment_, file_bytes_); }
 
   void finish(size_t last) {
     ReadTask task;
@@ -109,12 +112,11 @@ void sort_needs(std::vector<BlockNeed>* needs) {
 
 ReadTask rounded_task(ReadTask task, const TaskRules& rules) {
   if (!rules.direct_offered || task.length < kDirectTaskBytes) return task;
-  const uint64_t file_bytes = rules.files[task.file].size_bytes;
-  const uint64_t end = task.offset + task.length;
-  const uint64_t rounded_end = (end + rules.alignment - 1) / rules.alignment * rules.alignment;
+  const uint64_t end =
+      end_in_units(task.offset + task.length, rules.alignment, rules.files[task.file].size_bytes);
   task.direct = true;
   task.offset = task.offset / rules.alignment * rules.alignment;
-  task.length = std::max(end, std::min(file_bytes, rounded_end)) - task.offset;
+  task.length = end - task.offset;
   return task;
 }
 
