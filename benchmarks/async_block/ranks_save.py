@@ -1,44 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the contenders share: once the caller is let go, its tensors change at once, so that a check finds bytes that were
-not taken in time."""
-import os
-import shutil
+"""What the contenders share: begin returns when the tensors may change, and once the caller is let go they do at once."""
 import time
 
 from driver import memory
-from driver.ranks import RanksContender
+from driver.background_saves import BackgroundSave
 
 
-class RanksSave(RanksContender):
+class RanksSave(BackgroundSave):
     first_s = None
-
-    def begin(self):
-        """Starts a save and returns when the tensors may change."""
-        raise NotImplementedError
-
-    def end(self):
-        """Returns when the save is durable."""
-        raise NotImplementedError
-
-    def load(self, target):
-        raise NotImplementedError
 
     def setup(self):
         super().setup()
-        self.values, self.turn = self.state("rows"), 0
-        self.path = os.path.join(self.directory, "out")
         memory.back_pages(2 * self.params["bytes"] // self.params["world"])
 
     def prepare(self):
         self.torch.set_num_threads(self.threads)
-        if self.rank == 0:
-            shutil.rmtree(self.path, ignore_errors=True)
-        self.turn += 1
-        self.fill(self.turn)
-
-    def fill(self, value):
-        for number, tensor in enumerate(self.locals_of(self.values).values()):
-            tensor.fill_(value * 1000 + number)
+        super().prepare()
 
     def run(self):
         start = time.perf_counter()
@@ -49,12 +26,4 @@ class RanksSave(RanksContender):
 
     def settle(self):
         self.fill(-1)
-        self.end()
         super().settle()
-
-    def check(self):
-        loaded = self.state("rows")
-        self.wipe(loaded)
-        self.load(loaded)
-        self.fill(self.turn)
-        return self.digests(loaded) == self.digests(self.values)

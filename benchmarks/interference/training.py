@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the contenders share: a loop of steps, and a save beside it."""
 import os
-import shutil
 import statistics
 import time
 
-from driver.ranks import RanksContender
+from driver.background_saves import BackgroundSave
 
 STEP_SECONDS = 0.1
 ALONE_STEPS, LEAST_STEPS = 10, 8
 SIDE = 512  # of the matrices
 
 
-class Training(RanksContender):
-    def begin(self):
-        """Starts a save."""
-        raise NotImplementedError
-
+class Training(BackgroundSave):
     def fence(self):
         """Returns when the tensors may change."""
 
@@ -24,17 +19,8 @@ class Training(RanksContender):
         """Whether the save is durable."""
         raise NotImplementedError
 
-    def end(self):
-        """Returns when it is; raises what it failed with."""
-        raise NotImplementedError
-
-    def load(self, target):
-        raise NotImplementedError
-
     def setup(self):
         super().setup()
-        self.values, self.turn = self.state("rows"), 0
-        self.path = os.path.join(self.directory, "out")
         self.compute_threads = max(1, len(os.sched_getaffinity(0)) // self.world)
         self.left = self.torch.rand(SIDE, SIDE)
         self.right = self.torch.rand(SIDE, SIDE)
@@ -67,18 +53,11 @@ class Training(RanksContender):
 
     def prepare(self):
         self.torch.set_num_threads(self.compute_threads)
-        if self.rank == 0:
-            shutil.rmtree(self.path, ignore_errors=True)
-        self.turn += 1
-        self.fill(self.turn)
+        super().prepare()
         self.dist.barrier()
         if not self.products:
             self.measure()
         self.alone_s = statistics.median([self.step() for _ in range(ALONE_STEPS)])
-
-    def fill(self, value):
-        for number, tensor in enumerate(self.locals_of(self.values).values()):
-            tensor.fill_(value * 1000 + number)
 
     def run(self):
         begin = last = time.perf_counter()
@@ -96,14 +75,3 @@ class Training(RanksContender):
         lost = sum(steps) - len(steps) * self.alone_s
         curve = {f"slow_{n + 1}": steps[n] / self.alone_s for n in range(LEAST_STEPS)}
         return {"s": max(lost, 1e-6), "save_s": save_s, "alone_s": self.alone_s} | curve
-
-    def settle(self):
-        self.end()
-        super().settle()
-
-    def check(self):
-        loaded = self.state("rows")
-        self.wipe(loaded)
-        self.load(loaded)
-        self.fill(self.turn)
-        return self.digests(loaded) == self.digests(self.values)
