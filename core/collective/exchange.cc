@@ -261,6 +261,13 @@ Status Exchange::agree(uint32_t tag, const Status& mine) noexcept {
   return whole([&] { return open_step({tag, {}, {}}, mine).status(); });
 }
 
+Result<Range> Exchange::range(uint32_t tag, const Status& mine, const Range& said) noexcept {
+  return whole([&]() -> Result<Range> {
+    SHW_ASSIGN_OR_RETURN(const Opening all, open_step({tag, said, {}}, mine));
+    return all.sizes;
+  });
+}
+
 Result<std::optional<Difference>> Exchange::compare(uint32_t tag, const Status& mine,
                                                     const Said& said) noexcept {
   return whole([&]() -> Result<std::optional<Difference>> {

@@ -46,6 +46,14 @@ struct Said {
   std::span<const std::byte> bytes;
 };
 
+// Least and most of a number over all ranks; a rank that has none to say says {}.
+struct Range {
+  int64_t least = INT64_MAX;
+  int64_t most = INT64_MIN;
+  static Range of(int64_t value) { return {value, value}; }
+  bool operator==(const Range&) const = default;
+};
+
 // Where ranks do not say the same: the bytes of rank 0, and of the lowest rank with other ones.
 struct Difference {
   size_t rank = 0;
@@ -72,11 +80,16 @@ class Exchange {
   // Whether the last step ended because a rank told that it had failed, with this code (0 = none
   // did): then all ranks know so, even where the exchange broke before it could say why.
   StatusCode told_failure() const { return told_failure_; }
+  // Whether bytes between all ranks go to those only that they are for.
+  bool has_all_to_all() const { return collective_.has_all_to_all_v(); }
   // What has come to this rank from others so far.
   uint64_t received_bytes() const { return collective_.received_bytes(); }
 
   // Everybody gives its own status so far. Needs no memory unless a rank has failed.
   Status agree(uint32_t tag, const Status& mine) noexcept;
+  // The same, and all learn the range of what ranks say; empty (least above most) when none says
+  // anything.
+  Result<Range> range(uint32_t tag, const Status& mine, const Range& said) noexcept;
   // The same, and all ranks say the same (nothing comes back) or learn who does not. Ranks exchange
   // digests; the bytes travel only where those differ.
   Result<std::optional<Difference>> compare(uint32_t tag, const Status& mine,
@@ -109,13 +122,6 @@ class Exchange {
   void abort(const Status& cause) noexcept;
 
  private:
-  // Least and most of a number over all ranks; a rank that has none to say says {}.
-  struct Range {
-    int64_t least = INT64_MAX;
-    int64_t most = INT64_MIN;
-    static Range of(int64_t value) { return {value, value}; }
-    bool operator==(const Range&) const = default;
-  };
   // What a rank says at the beginning of a step, and what all said.
   struct Opening {
     uint32_t tag = 0;

@@ -46,7 +46,7 @@ BlockIo::BlockIo(const ReadSetting& setting)
 
 void BlockIo::expect(std::span<const BlockNeed> needs, std::span<const ReadTask> tasks) {
   needs_ = needs;
-  handles_ = std::vector<Handles>(tasks.back().handle + size_t{1});
+  handles_ = std::vector<Handles>(tasks.empty() ? 0 : tasks.back().handle + size_t{1});
   for (const ReadTask& task : tasks) ++handles_[task.handle].tasks_left;
 }
 

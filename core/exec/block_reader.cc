@@ -265,6 +265,12 @@ class ReadCall {
 
 }  // namespace
 
+void BlockReadTotals::add(const BlockReadTotals& more) {
+  bytes_read += more.bytes_read;
+  bytes_cached += more.bytes_cached;
+  if (io_engine.empty()) io_engine = more.io_engine;
+}
+
 std::span<std::byte> BlockSink::destination(std::span<const BlockNeed>) {
   return {};
 }
@@ -286,9 +292,7 @@ Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, const Rea
   }
   if (needs.empty()) return totals;
   SHW_ASSIGN_OR_RETURN(BlockReadTotals own, ReadCall(setting).run(std::move(needs)));
-  own.bytes_read += totals.bytes_read;
-  own.bytes_cached += totals.bytes_cached;
-  if (own.io_engine.empty()) own.io_engine = std::move(totals.io_engine);
+  own.add(totals);
   return own;
 }
 

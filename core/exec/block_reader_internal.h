@@ -103,6 +103,8 @@ struct BlockReadTotals {
   uint64_t bytes_read = 0;
   uint64_t bytes_cached = 0;  // of them, known to have come from the page cache
   std::string io_engine;      // of batched reads; empty when there were none
+
+  void add(const BlockReadTotals& more);
 };
 
 // Reads, checks and consumes. The first failure ends the call; blocks consumed before stay

@@ -293,15 +293,9 @@ Result<FragmentNeeds> fragment_needs(Runtime& runtime, const format::OpenedCheck
   return FragmentNeeds{std::move(maker.needs), maker.wanted_bytes};
 }
 
-Result<ReadOutcome> read_needs(const BlockReader& reader, const format::OpenedCheckpoint& opened,
-                               const FragmentRequest& request, FragmentNeeds needs,
-                               const CallContext& call, NodeGroup* group) {
-  CopySink sink(opened.catalog(), request);
-  SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
-                       reader.run(std::move(needs.needs), request.rules, call, sink, group));
-  const uint64_t wanted = std::min(needs.wanted_bytes, totals.bytes_read);
-  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached,
-                     totals.io_engine};
+std::unique_ptr<BlockSink> make_copy_sink(const plan::Catalog& catalog,
+                                          const FragmentRequest& request) {
+  return std::make_unique<CopySink>(catalog, request);
 }
 
 Result<ReadOutcome> read_fragments(const BlockReader& reader,
@@ -309,7 +303,12 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const FragmentRequest& request, const CallContext& call) {
   SHW_ASSIGN_OR_RETURN(FragmentNeeds needs,
                        fragment_needs(reader.runtime(), opened, request, call.control));
-  return read_needs(reader, opened, request, std::move(needs), call, nullptr);
+  CopySink sink(opened.catalog(), request);
+  SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
+                       reader.run(std::move(needs.needs), request.rules, call, sink));
+  const uint64_t wanted = std::min(needs.wanted_bytes, totals.bytes_read);
+  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached,
+                     totals.io_engine};
 }
 
 }  // namespace shardwright::exec::internal

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -103,10 +104,9 @@ struct FragmentNeeds {
 // Finds the places of all that a request asks for.
 Result<FragmentNeeds> fragment_needs(Runtime& runtime, const format::OpenedCheckpoint& opened,
                                      const FragmentRequest& request, const CallControl& control);
-// Reads them, those that a group shares through it (null = none).
-Result<ReadOutcome> read_needs(const BlockReader& reader, const format::OpenedCheckpoint& opened,
-                               const FragmentRequest& request, FragmentNeeds needs,
-                               const CallContext& call, NodeGroup* group);
+// Takes blocks to where a request wants them; both outlive it.
+std::unique_ptr<BlockSink> make_copy_sink(const plan::Catalog& catalog,
+                                          const FragmentRequest& request);
 // Reads everything or fails; memory may be partly filled then.
 Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const format::OpenedCheckpoint& opened,

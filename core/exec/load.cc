@@ -17,96 +17,24 @@
 #include "core/base/without_exceptions.h"
 #include "core/exec/agreement_internal.h"
 #include "core/exec/checkpoint_reader_internal.h"
-#include "core/exec/fragment_reader_internal.h"
+#include "core/exec/load_reads_internal.h"
 #include "core/exec/load_targets_internal.h"
-#include "core/exec/node_group_internal.h"
-#include "core/exec/shared_reads_internal.h"
 #include "core/exec/trace.h"
 #include "core/plan/load/make_load_plan.h"
 
 namespace shardwright::exec {
 namespace {
 
+using internal::clock_of;
+using internal::collective_timeout;
+using internal::LoadInput;
+using internal::LoadReads;
+
 // Tags of the steps that ranks take together.
 constexpr uint32_t kTagTerms = 0x4C01;
 constexpr uint32_t kTagOpened = 0x4C02;
 constexpr uint32_t kTagPlanned = 0x4C03;
 constexpr uint32_t kTagLoaded = 0x4C04;
-// Of the memory through which ranks of one machine share reads; what its budget allows at most.
-constexpr uint64_t kSharedAreaBytes = uint64_t{64} << 20;
-constexpr uint64_t kLeastSharedBytes = uint64_t{2} << 20;  // a rank that wants less reads alone
-
-// Step 4 for byte objects: bytes are read into private memory and handed to the state when all of
-// them are whole.
-struct ObjectBytes {
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<internal::ObjectTarget> targets;
-
-  ObjectBytes(const plan::Catalog& stored, const plan::LoadPlan& plan) {
-    bytes.reserve(plan.objects.size());
-    targets.reserve(plan.objects.size());
-    for (const plan::ObjectRead& read : plan.objects) {
-      bytes.emplace_back(stored.objects[read.object].size_bytes);
-      targets.push_back({read.object, 0, bytes.back()});
-    }
-  }
-
-  void store(const plan::Catalog& stored, const plan::LoadPlan& plan, State* state) {
-    for (size_t i = 0; i < plan.objects.size(); ++i) {
-      const plan::ObjectRecord& record = stored.objects[plan.objects[i].object];
-      state->replace_object(plan.objects[i].entry,
-                            std::string(stored.texts.at(record.content_type)), std::move(bytes[i]));
-    }
-  }
-};
-
-Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const State& state,
-                const LoadOptions& options) {
-  Report report;
-  report.operation = "load";
-  report.format = std::string(checkpoint.opened().format_name());
-  report.path = format::shown_path(checkpoint.location());
-  report.generation = plan.generation;
-  report.rank = plan.rank;
-  report.verify = options.verify == VerifyRule::kOnRead ? "on_read" : "off";
-  report.digests = checkpoint.opened().digest_block_bytes() > 0;
-  if (!report.digests)
-    report.notes.emplace_back("the checkpoint has no digests; payload was not checked");
-  report.objects = plan.objects.size();
-  uint64_t last_chunk = UINT64_MAX;
-  std::vector<bool> read(state.tensors().size(), false);
-  for (size_t i = 0; i < plan.reads.size(); ++i) {
-    const plan::ReadKey& item = plan.reads.key(i);
-    if (item.chunk != last_chunk) ++report.chunks;
-    last_chunk = item.chunk;
-    if (!read[item.entry]) ++report.tensors;
-    read[item.entry] = true;
-    const auto count = static_cast<uint64_t>(element_count_of(plan.reads.sizes(i)));
-    const auto bits = static_cast<uint64_t>(dtype_bits(state.tensors()[item.entry].local.dtype));
-    report.bytes_state += count * bits / 8;
-  }
-  for (const plan::CastNote& note : plan.casts) {
-    report.casts.push_back({std::string(state.tensors().name(note.entry)),
-                            std::string(dtype_name(note.stored)),
-                            std::string(dtype_name(note.wanted))});
-  }
-  for (const plan::ShapeNote& note : plan.shapes) {
-    const TensorRef entry = state.tensors()[note.entry];
-    const auto stored = checkpoint.opened().catalog().shape(note.tensor);
-    report.shapes.push_back({std::string(entry.name),
-                             {stored.begin(), stored.end()},
-                             {entry.global_shape.begin(), entry.global_shape.end()}});
-  }
-  report.bytes_total = checkpoint.opened().catalog().payload_bytes();
-  report.files = checkpoint.opened().files().size();
-  for (const format::FileInfo& file : checkpoint.opened().files())
-    report.bytes_files += file.size_bytes;
-  return report;
-}
-
-const Clock& clock_of(const CallContext& call) {
-  return call.control.clock != nullptr ? *call.control.clock : real_clock();
-}
 
 // The caller's deadline, or the option's when that comes first.
 CallContext with_deadline(const CallContext& call, const LoadOptions& options) {
@@ -114,11 +42,6 @@ CallContext with_deadline(const CallContext& call, const LoadOptions& options) {
   if (options.deadline_ns > 0)
     limited.control.end_within(clock_of(call).monotonic_ns(), options.deadline_ns);
   return limited;
-}
-
-int64_t collective_timeout(const LoadOptions& options) {
-  if (options.deadline_ns == 0) return kDefaultCollectiveDeadlineNs;
-  return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
 // What opening gave on this rank: a checkpoint, or why there is none; and where it looked.
@@ -215,114 +138,6 @@ Status share_opening(Runtime& runtime, collective::Exchange& exchange, Opening* 
   return {};
 }
 
-// What a load reads from and how; everything outlives the call.
-struct LoadInput {
-  Runtime& runtime;
-  const Checkpoint& checkpoint;
-  const LoadOptions& options;
-  Trace* trace;
-};
-
-// Step 4 with a plan that fits; the caller adds the plan's lists of names to the report.
-class LoadReads {
- public:
-  // shares: with other ranks, by share.
-  LoadReads(const LoadInput& input, const plan::LoadPlan& plan, State& state,
-            const CallContext& call, bool shares)
-      : input_(input),
-        plan_(plan),
-        state_(state),
-        call_(with_deadline(call, input.options)),
-        stored_(input.checkpoint.catalog()),
-        objects_(stored_, plan),
-        fragments_(input.runtime.devices(), plan, state) {
-    request_.fragments = &fragments_;
-    request_.objects = objects_.targets;
-    request_.rules = {input.options.verify, input.options.read_path};
-    request_.whole_blocks = shares;
-  }
-
-  // What has to be read; nothing is.
-  Status prepare() {
-    const Trace::Span span(input_.trace, "find");
-    if (call_.progress != nullptr) call_.progress->enter(Stage::kReading);
-    SHW_ASSIGN_OR_RETURN(
-        needs_, internal::fragment_needs(input_.runtime, input_.checkpoint.opened(), request_,
-                                         call_.control));
-    if (request_.whole_blocks && needs_.wanted_bytes >= kLeastSharedBytes)
-      wanted_ = internal::wanted_blocks(&needs_.needs);
-    return {};
-  }
-
-  // A step of all ranks: finds those to share reads with. ready: how this rank is so far.
-  Status share(collective::Exchange& exchange, const Status& ready) noexcept {
-    const Trace::Span span(input_.trace, "share");
-    internal::GroupRules rules;
-    const uint64_t alignment =
-        std::max<uint64_t>(input_.checkpoint.location().storage->alignment(), 1);
-    const uint64_t block_bytes = internal::block_bytes_of(input_.checkpoint.opened());
-    rules.share = {block_bytes, alignment, internal::kSharedRunBytes};
-    rules.patience_ns = collective_timeout(input_.options);
-    rules.most_bytes = std::min(input_.runtime.staging().budget_bytes(), kSharedAreaBytes);
-    return internal::NodeGroup::form(exchange, ready, wanted_, rules, call_.control, &group_);
-  }
-
-  Result<Report> run() {
-    SHW_RETURN_IF_ERROR(group_.status());
-    SHW_RETURN_IF_ERROR(want_parts());
-    Result<Report> report = without_exceptions("reading", [&] { return read(); });
-    if (!report.ok() && *group_ != nullptr) (*group_)->stop();
-    return report;
-  }
-
- private:
-  // Where nothing is shared and nothing verified, a part of a block is enough.
-  Status want_parts() {
-    const bool whole = request_.whole_blocks && *group_ == nullptr;
-    if (!whole || request_.rules.verify != VerifyRule::kOff) return {};
-    request_.whole_blocks = false;
-    SHW_ASSIGN_OR_RETURN(
-        needs_, internal::fragment_needs(input_.runtime, input_.checkpoint.opened(), request_,
-                                         call_.control));
-    return {};
-  }
-
-  Result<Report> read() {
-    const int64_t begin = clock_of(call_).monotonic_ns();
-    Report report = describe(input_.checkpoint, plan_, state_, input_.options);
-    SHW_RETURN_IF_ERROR(internal::fill_padding(input_.runtime.devices(), plan_, stored_, state_));
-    const internal::BlockReader reader(input_.runtime, input_.checkpoint.location(),
-                                       input_.checkpoint.opened(), input_.trace);
-    SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
-                         internal::read_needs(reader, input_.checkpoint.opened(), request_,
-                                              std::move(needs_), call_, group_->get()));
-    for (const internal::ObjectTarget& target : objects_.targets)
-      report.bytes_state += target.memory.size();
-    objects_.store(stored_, plan_, &state_);
-    report.bytes_read = outcome.bytes_read;
-    report.bytes_over_read = outcome.bytes_over_read;
-    report.bytes_cached = outcome.bytes_cached;
-    report.io_engine = outcome.io_engine;
-    report.memory_budget = input_.runtime.staging().budget_bytes();
-    report.staging_peak_bytes = input_.runtime.staging().peak_bytes();
-    report.elapsed_ns = clock_of(call_).monotonic_ns() - begin;
-    report.times.push_back({"read", report.elapsed_ns});
-    return report;
-  }
-
-  const LoadInput input_;
-  const plan::LoadPlan& plan_;
-  State& state_;
-  const CallContext call_;
-  const plan::Catalog& stored_;
-  ObjectBytes objects_;
-  const internal::PlanFragments fragments_;
-  internal::FragmentRequest request_;
-  internal::FragmentNeeds needs_;
-  std::vector<internal::WantedBlock> wanted_;
-  Result<std::unique_ptr<internal::NodeGroup>> group_ = std::unique_ptr<internal::NodeGroup>();
-};
-
 // The load stands whether or not its trace can be written.
 void write_trace(Runtime& runtime, const Trace& trace) noexcept {
   const Status written = without_exceptions("the trace", [&] { return trace.write(); });
@@ -373,8 +188,8 @@ Status agree_on_reads(collective::Exchange& exchange, const Status& ready, const
                       std::optional<LoadReads>* reads) noexcept {
   if (exchange.size() == 1) return exchange.agree(kTagPlanned, ready);
   if (reads->has_value()) return (*reads)->share(exchange, ready);
-  Result<std::unique_ptr<internal::NodeGroup>> none = std::unique_ptr<internal::NodeGroup>();
-  return internal::NodeGroup::form(exchange, ready, {}, {}, call.control, &none);
+  internal::NodeMeeting meeting(exchange, {}, call.control);
+  return meeting.meet(ready, {});
 }
 
 // A rank that ended because another one failed leaves it to that one to say why; where the process
@@ -435,8 +250,9 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
     return reads->prepare();
   });
   SHW_RETURN_IF_ERROR(agree_on_reads(exchange, ready, call, &reads));
+  bool ended = false;
   Result<Report> report = without_exceptions("reading", [&]() -> Result<Report> {
-    SHW_ASSIGN_OR_RETURN(Report made, reads->run());
+    SHW_ASSIGN_OR_RETURN(Report made, reads->run(&exchange, &ended));
     made.loaded = std::move(plan->loaded);
     made.missing = std::move(plan->missing);
     made.unexpected = std::move(plan->unexpected);
@@ -446,7 +262,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
     made.times.insert(made.times.begin(), {"plan", plan_ns});
     return made;
   });
-  agreed = agree_on_outcome(exchange, report.status());
+  agreed = ended ? report.status() : agree_on_outcome(exchange, report.status());
   write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
@@ -484,9 +300,11 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
   SHW_RETURN_IF_ERROR(plan::check_load_plan(plan, state, opened.catalog()));
   SHW_RETURN_IF_ERROR(internal::check_targets(runtime.devices(), plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));
-  LoadReads reads({runtime, checkpoint, options, &trace}, plan, state, call, /*shares=*/false);
+  LoadReads reads({runtime, checkpoint, options, &trace}, plan, state, with_deadline(call, options),
+                  /*shares=*/false);
   SHW_RETURN_IF_ERROR(reads.prepare());
-  Result<Report> report = reads.run();
+  bool ended = false;
+  Result<Report> report = reads.run(nullptr, &ended);
   write_trace(runtime, trace);
   SHW_RETURN_IF_ERROR(report.status());
   report->loaded = plan.loaded;

@@ -46,6 +46,18 @@ Status check_metadata(const std::map<std::string, std::string>& metadata) {
       .with_detail("limit", fmt::to_string(kMaxMetadataBytes));
 }
 
+std::string_view exchange_word(ExchangeRule rule) {
+  switch (rule) {
+    case ExchangeRule::kAuto:
+      return "auto";
+    case ExchangeRule::kOff:
+      return "off";
+    case ExchangeRule::kAlways:
+      return "always";
+  }
+  return "unknown";
+}
+
 // One line however long or odd the text is: what is not shown is in the digest.
 std::string comparable(const std::string& text) {
   if (text.size() <= kShownTextBytes) return escape_text(text, 4 * kShownTextBytes);
@@ -83,6 +95,7 @@ std::string shared_options_text(const LoadOptions& options) {
   text += fmt::format("\nverify={}\npreset={}\n",
                       options.verify == VerifyRule::kOnRead ? "on_read" : "off",
                       static_cast<int32_t>(options.rules.preset));
+  text += fmt::format("exchange={}\n", exchange_word(options.exchange));
   for (const plan::StrictPattern& pattern : options.rules.strict)
     text += fmt::format("strict={}: {}\n", comparable(pattern.glob), rules(pattern, ' '));
   return text;
@@ -115,6 +128,7 @@ Status check_options(const SaveOptions& options) {
 Status check_options(const LoadOptions& options) {
   SHW_RETURN_IF_ERROR(check_word(options.verify, VerifyRule::kOff, "verify"));
   SHW_RETURN_IF_ERROR(check_word(options.read_path, ReadPath::kBuffered, "read_path"));
+  SHW_RETURN_IF_ERROR(check_word(options.exchange, ExchangeRule::kAlways, "exchange"));
   SHW_RETURN_IF_ERROR(check_word(options.rules.missing, plan::MissingRule::kReport, "missing"));
   SHW_RETURN_IF_ERROR(
       check_word(options.rules.unexpected, plan::UnexpectedRule::kError, "unexpected"));

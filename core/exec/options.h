@@ -21,6 +21,10 @@ enum class VerifyRule : int32_t { kOnRead = 0, kOff = 1 };
 // round it; all from the device; all through the page cache.
 enum class ReadPath : int32_t { kAuto = 0, kDirect = 1, kBuffered = 2 };
 
+// Blocks that several nodes want: one of them reads and sends them where that ends first; never;
+// always.
+enum class ExchangeRule : int32_t { kAuto = 0, kOff = 1, kAlways = 2 };
+
 struct ReadRules {
   constexpr ReadRules(VerifyRule verifies = VerifyRule::kOnRead,  // NOLINT: implicit on purpose
                       ReadPath takes = ReadPath::kAuto)
@@ -54,6 +58,7 @@ struct LoadOptions {
   plan::LoadRules rules;
   VerifyRule verify = VerifyRule::kOnRead;
   ReadPath read_path = ReadPath::kAuto;
+  ExchangeRule exchange = ExchangeRule::kAuto;
   int64_t deadline_ns = 0;
   std::string trace_path;
 };

@@ -38,7 +38,8 @@ struct Common {
         staged_states(options.allocator),
         log(options.log != nullptr ? *options.log : null_log_sink()),
         clock(options.clock != nullptr ? *options.clock : real_clock()),
-        random(options.random ? options.random : RandomSource(system_random)) {
+        random(options.random ? options.random : RandomSource(system_random)),
+        machine(options.machine) {
     for (const auto& format : options.formats) formats.add(format);
   }
 
@@ -48,6 +49,7 @@ struct Common {
   LogSink& log;
   const Clock& clock;
   const RandomSource random;
+  const std::string machine;
   PlanCache plan_cache;
   format::FormatTable formats;
 };
@@ -95,6 +97,7 @@ class ContextRuntime final : public Runtime {
   const Clock& clock() override { return common_->clock; }
   Result<std::array<std::byte, 16>> random_bytes() override { return common_->random(); }
   PlanCache& plan_cache() override { return common_->plan_cache; }
+  const std::string& machine() const override { return common_->machine; }
   const format::FormatTable& formats() const override { return common_->formats; }
 
  private:

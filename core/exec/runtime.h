@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/base/log.h"
@@ -34,6 +35,8 @@ struct RuntimeOptions {
   LogSink* log = nullptr;  // null = null_log_sink(); outlives the runtime
   const Clock* clock = nullptr;
   RandomSource random;
+  // Ranks share memory with those of their machine that say the same: how several are played on one.
+  std::string machine;
   std::vector<device::DeviceEntry> devices;  // besides host memory
   // Besides those of this library, tried after them; co-owned by the runtime.
   std::vector<std::shared_ptr<const format::Format>> formats;
@@ -60,6 +63,7 @@ class Runtime {
   virtual const Clock& clock() = 0;
   virtual Result<std::array<std::byte, 16>> random_bytes() = 0;
   virtual PlanCache& plan_cache() = 0;
+  virtual const std::string& machine() const = 0;
   // What can be opened and saved.
   virtual const format::FormatTable& formats() const = 0;
 };

@@ -83,12 +83,6 @@ class SharedCall {
                              static_cast<size_t>(exact.length));
     }
   };
-  // Since when nothing has changed in the group.
-  struct Stillness {
-    uint32_t seen = 0;
-    int64_t since_ns = -1;
-  };
-
   void fail() {
     failed_ = true;
     group_.stop();
@@ -96,7 +90,7 @@ class SharedCall {
 
   // One worker; the reader is the one that asks the device.
   Status work(bool is_reader) {
-    Stillness still;
+    NodeGroup::Stillness still;
     while (!is_over(is_reader)) {
       SHW_RETURN_IF_ERROR(setting_.call.control.check("reading with the ranks of this machine"));
       const uint32_t seen = group_.seen();
@@ -120,23 +114,14 @@ class SharedCall {
     return next_taken_ == theirs_.size() && next_read_ == mine_.size();
   }
 
-  Status wait(uint32_t seen, Stillness* still) {
-    const int64_t now_ns = real_clock().monotonic_ns();
-    if (still->since_ns < 0 || still->seen != seen) *still = {seen, now_ns};
-    const bool is_late = now_ns - still->since_ns > group_.patience_ns();
-    Status status = is_late ? nobody_moves() : group_.wait(seen);
+  Status wait(uint32_t seen, NodeGroup::Stillness* still) {
+    int64_t next = -1;
+    {
+      const MutexLock lock(mutex_);
+      if (next_taken_ < theirs_.size()) next = theirs_[next_taken_].number;
+    }
+    Status status = group_.wait(seen, still, next);
     return failed_ ? Status() : status;
-  }
-
-  Status nobody_moves() {
-    const MutexLock lock(mutex_);
-    const bool takes = next_taken_ < theirs_.size();
-    const uint32_t number = takes ? theirs_[next_taken_].number : 0;
-    return deadline_exceeded(fmt::format(
-        "no rank of this machine has read or taken anything for {} s{}",
-        group_.patience_ns() / 1'000'000'000,
-        takes ? fmt::format("; the next block is to be read by rank {}", group_.reader_of(number))
-              : ""));
   }
 
   // The next task of another reader, when it is there. Tasks are taken in their order.
@@ -338,16 +323,20 @@ bool inside(const BlockNeed& need, const SharedTask& task) {
 
 }  // namespace
 
-std::vector<WantedBlock> wanted_blocks(std::vector<BlockNeed>* needs) {
+WantedList wanted_blocks(std::vector<BlockNeed>* needs) {
   sort_needs(needs);
-  std::vector<WantedBlock> blocks;
-  for (const BlockNeed& need : *needs) {
-    const bool repeated = !blocks.empty() && blocks.back().file == need.file &&
-                          blocks.back().offset == need.offset &&
-                          blocks.back().length == need.length;
-    if (!repeated) blocks.push_back({need.offset, need.file, need.length});
+  WantedList list{{}, {}};
+  for (size_t n = 0; n < needs->size(); ++n) {
+    const BlockNeed& need = (*needs)[n];
+    const bool repeated = !list.blocks.empty() && list.blocks.back().file == need.file &&
+                          list.blocks.back().offset == need.offset &&
+                          list.blocks.back().length == need.length;
+    if (repeated) continue;
+    list.blocks.push_back({need.offset, need.file, need.length});
+    list.begins.push_back(n);
   }
-  return blocks;
+  list.begins.push_back(needs->size());
+  return list;
 }
 
 Result<std::vector<SharedRead>> take_shared(const NodeGroup& group, const TaskRules& rules,
@@ -358,7 +347,7 @@ Result<std::vector<SharedRead>> take_shared(const NodeGroup& group, const TaskRu
   size_t next = 0;
   for (uint32_t number = 0; number < group.tasks().size(); ++number) {
     const SharedTask& task = group.tasks()[number];
-    if (!task.is_of(group.own_number())) continue;
+    if (!task.is_of(group.own_number()) || task.round != SharedBlock::kStored) continue;
     for (; next < needs->size() && before((*needs)[next], task); ++next)
       rest.push_back((*needs)[next]);
     SharedRead read;

@@ -12,7 +12,7 @@
 
 namespace shardwright::exec::internal {
 
-// A task of the group that this rank wants.
+// A task of the group that this rank wants and that comes from the storage.
 struct SharedRead {
   uint32_t number = 0;  // in the group's tasks
   bool reads = false;   // this rank is its reader
@@ -20,17 +20,22 @@ struct SharedRead {
   ReadTask rounded;     // what this rank reads for them
 };
 
-// Which of the group's tasks this rank wants, ascending; takes their needs, which ascend as those
+// Which of these tasks this rank wants, ascending; takes their needs, which ascend as those
 // of make_read_tasks, out of *needs and puts them into *shared. INTERNAL for a task that nothing
 // here needs.
 Result<std::vector<SharedRead>> take_shared(const NodeGroup& group, const TaskRules& rules,
                                             std::vector<BlockNeed>* needs,
                                             std::vector<BlockNeed>* shared);
 
-// The blocks that needs ask for, as a group is formed of them. Sorts the needs.
-std::vector<WantedBlock> wanted_blocks(std::vector<BlockNeed>* needs);
+// The blocks that needs ask for, as ranks tell each other of them; begins: of each block its first
+// need, and one more at the end. Sorts the needs.
+struct WantedList {
+  std::vector<WantedBlock> blocks;
+  std::vector<size_t> begins{0};
+};
+WantedList wanted_blocks(std::vector<BlockNeed>* needs);
 
-// All or the first failure, of which the group knows; also that of another rank (NodeGroup::check).
+// All or the first failure, of which the group knows; also that of another rank (NodeGroup::wait).
 Result<BlockReadTotals> read_shared(const ReadSetting& setting, NodeGroup& group,
                                     std::vector<BlockNeed> needs,
                                     const std::vector<SharedRead>& reads);

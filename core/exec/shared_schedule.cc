@@ -19,16 +19,16 @@ auto place_of(const WantedBlock& block) {
 // Where each list is; the heads of those that are not at their end make a heap.
 class Merge {
  public:
-  explicit Merge(std::span<const std::vector<WantedBlock>> lists)
+  explicit Merge(std::span<const std::vector<SharedBlock>> lists)
       : lists_(lists), next_(lists.size(), 0) {
     for (size_t list = 0; list < lists.size(); ++list) push(list);
   }
   // The least block that is left and who wants it.
-  bool next(WantedBlock* block, uint64_t* sharers) {
+  bool next(SharedBlock* block, uint64_t* sharers) {
     if (heap_.empty()) return false;
-    *block = head(heap_.front());
+    *block = lists_[heap_.front()][next_[heap_.front()]];
     *sharers = 0;
-    while (!heap_.empty() && place_of(head(heap_.front())) == place_of(*block)) {
+    while (!heap_.empty() && place_of(head(heap_.front())) == place_of(block->block)) {
       std::ranges::pop_heap(heap_, later_);
       const size_t list = heap_.back();
       heap_.pop_back();
@@ -40,14 +40,14 @@ class Merge {
   }
 
  private:
-  const WantedBlock& head(size_t list) const { return lists_[list][next_[list]]; }
+  const WantedBlock& head(size_t list) const { return lists_[list][next_[list]].block; }
   void push(size_t list) {
     if (next_[list] == lists_[list].size()) return;
     heap_.push_back(list);
     std::ranges::push_heap(heap_, later_);
   }
 
-  std::span<const std::vector<WantedBlock>> lists_;
+  std::span<const std::vector<SharedBlock>> lists_;
   std::vector<size_t> next_;
   std::vector<size_t> heap_;
   const std::function<bool(size_t, size_t)> later_ = [this](size_t a, size_t b) {
@@ -59,16 +59,19 @@ class TaskMaker {
  public:
   explicit TaskMaker(const ShareRules& rules) : rules_(rules) {}
 
-  void add(const WantedBlock& block, uint64_t sharers) {
+  void add(const SharedBlock& shared, uint64_t sharers) {
+    const WantedBlock& block = shared.block;
     if (std::popcount(sharers) < 2 || overlaps_last(block)) {
       open_ = false;  // no task reaches over it
       return;
     }
-    if (open_ && joins(tasks_.back(), block, sharers)) {
+    const SharedTask task{block.file,   shared.taker, block.offset,
+                          block.length, sharers,      shared.round};
+    if (open_ && joins(tasks_.back(), task)) {
       tasks_.back().length = block.offset + block.length - tasks_.back().offset;
       return;
     }
-    tasks_.push_back({block.file, 0, block.offset, block.length, sharers});
+    tasks_.push_back(task);
     open_ = true;
   }
 
@@ -77,6 +80,7 @@ class TaskMaker {
     uint64_t run_begin = 0;
     for (size_t t = 0; t < tasks_.size(); ++t) {
       SharedTask& task = tasks_[t];
+      if (task.round != SharedBlock::kStored) continue;
       if (t > 0 && goes_on(tasks_[t - 1], run_begin, task)) {
         task.reader = tasks_[t - 1].reader;
       } else {
@@ -85,6 +89,7 @@ class TaskMaker {
       }
       bytes[task.reader] += task.length;
     }
+    std::ranges::stable_sort(tasks_, {}, &SharedTask::round);
     return std::move(tasks_);
   }
 
@@ -100,7 +105,7 @@ class TaskMaker {
 
   bool goes_on(const SharedTask& last, uint64_t run_begin, const SharedTask& task) const {
     return is_beside(last, task.file, task.offset) && last.sharers == task.sharers &&
-           task.offset + task.length - run_begin <= rules_.run_bytes;
+           last.round == task.round && task.offset + task.length - run_begin <= rules_.run_bytes;
   }
 
   bool is_beside(const SharedTask& task, uint32_t file, uint64_t offset) const {
@@ -113,11 +118,13 @@ class TaskMaker {
     return block.offset < tasks_.back().offset + tasks_.back().length;
   }
 
-  bool joins(const SharedTask& task, const WantedBlock& block, uint64_t sharers) const {
-    if (!is_beside(task, block.file, block.offset) || task.sharers != sharers) return false;
-    const uint64_t begin = task.offset / rules_.alignment * rules_.alignment;
+  bool joins(const SharedTask& last, const SharedTask& task) const {
+    if (!is_beside(last, task.file, task.offset) || last.sharers != task.sharers ||
+        last.round != task.round || last.reader != task.reader)
+      return false;
+    const uint64_t begin = last.offset / rules_.alignment * rules_.alignment;
     const uint64_t new_end =
-        (block.offset + block.length + rules_.alignment - 1) / rules_.alignment * rules_.alignment;
+        (task.offset + task.length + rules_.alignment - 1) / rules_.alignment * rules_.alignment;
     return new_end - begin <= rules_.most_bytes;
   }
 
@@ -128,11 +135,11 @@ class TaskMaker {
 
 }  // namespace
 
-std::vector<SharedTask> share_blocks(std::span<const std::vector<WantedBlock>> lists,
+std::vector<SharedTask> share_blocks(std::span<const std::vector<SharedBlock>> lists,
                                      const ShareRules& rules) {
   Merge merge(lists);
   TaskMaker maker(rules);
-  WantedBlock block;
+  SharedBlock block;
   uint64_t sharers = 0;
   while (merge.next(&block, &sharers)) maker.add(block, sharers);
   return maker.finish();

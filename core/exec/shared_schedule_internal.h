@@ -12,6 +12,8 @@
 namespace shardwright::exec::internal {
 
 inline constexpr size_t kMostSharers = 64;
+// What a rank reads at once of what lies side by side, where it asks the device.
+inline constexpr uint64_t kSharedRunBytes = uint64_t{4} << 20;
 
 // As it lies in shared memory. Lists ascend by file, offset and length and have no block twice.
 struct WantedBlock {
@@ -20,13 +22,24 @@ struct WantedBlock {
   uint32_t length = 0;
 };
 
-// Blocks of a file that lie side by side and are wanted by the same ranks.
+// The same with the way that it comes to the machine: kStored, or in which round of an exchange, to
+// which of the sharers.
+struct SharedBlock {
+  static constexpr int64_t kStored = -1;
+  WantedBlock block;
+  int64_t round = kStored;
+  uint32_t taker = 0;
+  uint32_t reserved = 0;
+};
+
+// Blocks of a file that lie side by side, are wanted by the same ranks and come the same way.
 struct SharedTask {
   uint32_t file = 0;
-  uint32_t reader = 0;  // a sharer
+  uint32_t reader = 0;  // a sharer; of an exchange the taker
   uint64_t offset = 0;
   uint64_t length = 0;
   uint64_t sharers = 0;  // bit s: sharer s wants it; two or more
+  int64_t round = SharedBlock::kStored;
 
   bool is_of(size_t sharer) const { return (sharers >> sharer & 1) != 0; }
 };
@@ -37,9 +50,11 @@ struct ShareRules {
   uint64_t run_bytes = 0;  // about so much that lies side by side has one reader
 };
 
-// lists: of each sharer, at most kMostSharers. Blocks that one sharer wants are left out, and those
-// that begin inside a task. The reader of a run is who has read the least so far.
-std::vector<SharedTask> share_blocks(std::span<const std::vector<WantedBlock>> lists,
+// lists: of each sharer, at most kMostSharers; a block comes the same way in all of them. Blocks
+// that one sharer wants are left out, and those that begin inside a task. The reader of a run is who
+// has read the least so far. Tasks ascend by round, file and offset, so those of an exchange come
+// behind the others.
+std::vector<SharedTask> share_blocks(std::span<const std::vector<SharedBlock>> lists,
                                      const ShareRules& rules);
 
 }  // namespace shardwright::exec::internal

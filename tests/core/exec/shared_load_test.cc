@@ -7,122 +7,19 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "core/collective/collective.h"
-#include "core/storage/backends.h"
-#include "core/storage/posix/system_calls.h"
-#include "tests/core/exec/save_world.h"
+#include "tests/core/exec/load_of_ranks.h"
 #include "tests/support/gate.h"
-#include "tests/support/no_memory.h"
-#include "tests/support/temporary_directory.h"
 
 namespace shardwright::exec::test {
 namespace {
 
-constexpr int64_t kHeight = 4000;
-constexpr int64_t kWidth = 4099;
 constexpr int32_t kRanks = 3;
 
-// Whether the page cache has everything or nothing.
-class CacheOf final : public storage::KernelCalls {
- public:
-  int64_t count_cached(const storage::OpenFile&, uint64_t, uint64_t size_bytes) override {
-    return has_all ? static_cast<int64_t>(size_bytes) : 0;
-  }
-  std::atomic<bool> has_all = false;
-};
-
-enum class Wanted { kRows, kColumns, kAll };
-
-class SharedLoad : public testing::Test {
- protected:
-  void save(const std::string& format = "native") {
-    shardwright::test::RandomSource random;
-    truth_ = random_dense(random, "w", DType::kUint8, {kHeight, kWidth});
-    World world;
-    world.tensors = {truth_};
-    world.ranks.resize(2);
-    for (int64_t r = 0; r < 2; ++r) {
-      add_boxes(&world.ranks[static_cast<size_t>(r)], truth_,
-                {{{r * kHeight / 2, 0}, {kHeight / 2, kWidth}}}, true, EntryKind::kSharded);
-    }
-    SaveOptions options;
-    options.format = format;
-    const auto saved = save_world(*make_runtime(), world, location_, options);
-    ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
-  }
-
-  // location_of: what rank r opens; each has a runtime of its own, as processes have. ended: told
-  // of each rank.
-  std::vector<Result<Report>> load(Wanted wanted, const LoadOptions& options = {},
-                                   const RuntimeOptions& with = {},
-                                   const std::function<format::Location(int32_t)>& location_of = {},
-                                   const std::function<void(int32_t)>& ended = {}) {
-    targets_ = std::vector<Holding>(kRanks);
-    std::vector<Result<Report>> reports(kRanks, Result<Report>(internal_error("not run")));
-    auto members = collective::make_thread_collectives(kRanks);
-    std::vector<std::thread> threads;
-    for (int32_t r = 0; r < kRanks; ++r) {
-      Holding* const target = &targets_[static_cast<size_t>(r)];
-      const int64_t rows = (kHeight + kRanks - 1) / kRanks;
-      const int64_t columns = (kWidth + kRanks - 1) / kRanks;
-      if (wanted == Wanted::kAll) add_whole(target, truth_, false, EntryKind::kReplicated);
-      if (wanted == Wanted::kRows) {
-        add_boxes(target, truth_, {{{r * rows, 0}, {std::min(rows, kHeight - r * rows), kWidth}}},
-                  false, EntryKind::kSharded);
-      }
-      if (wanted == Wanted::kColumns) {
-        add_boxes(target, truth_,
-                  {{{0, r * columns}, {kHeight, std::min(columns, kWidth - r * columns)}}}, false,
-                  EntryKind::kSharded);
-      }
-      threads.emplace_back([&, r, target] {
-        std::unique_ptr<Runtime> own;
-        if (runtime_ == nullptr) own = std::move(*Runtime::create(with));
-        Runtime& runtime = runtime_ == nullptr ? *own : *runtime_;
-        CallContext call;
-        call.control.end_within(real_clock().monotonic_ns(), int64_t{120} * 1000 * 1000 * 1000);
-        const format::Location from = location_of ? location_of(r) : location_;
-        if (r == starving_) shardwright::test::take_memory(allowed_);
-        reports[static_cast<size_t>(r)] =
-            exec::load(runtime, from, *target->state, *members[static_cast<size_t>(r)],
-                       options_of_ ? options_of_(r) : options, call);
-        if (r == starving_) was_starved_ = shardwright::test::give_memory();
-        if (ended) ended(r);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return reports;
-  }
-
-  void expect_filled(const std::vector<Result<Report>>& reports) {
-    ASSERT_EQ(agreed_code(reports), StatusCode::kOk) << texts(reports);
-    for (const Holding& target : targets_) EXPECT_TRUE(holds(target, 0, truth_));
-  }
-  static uint64_t bytes_read(const std::vector<Result<Report>>& reports) {
-    uint64_t bytes = 0;
-    for (const auto& report : reports) bytes += report->bytes_read;
-    return bytes;
-  }
-  uint64_t unique_bytes() const { return truth_.bytes.size(); }
-
-  shardwright::test::TemporaryDirectory directory_;
-  std::shared_ptr<CacheOf> cache_ = std::make_shared<CacheOf>();
-  std::shared_ptr<storage::Storage> posix_ =
-      storage::make_posix_storage(directory_ / "root", cache_);
-  format::Location location_{posix_, "ckpt"};
-  Dense truth_;
-  std::vector<Holding> targets_;
-  std::unique_ptr<Runtime> runtime_;                     // of all ranks, or null
-  std::function<LoadOptions(int32_t)> options_of_ = {};  // of rank r, or those of the call
-  int32_t starving_ = -1;                                // its thread has so many allocations left
-  int64_t allowed_ = 0;
-  bool was_starved_ = false;
-};
+using SharedLoad = LoadOfRanks;
 
 TEST_F(SharedLoad, ReadsEveryByteOnceInEveryLayout) {
   for (const char* format : {"native", "safetensors"}) {

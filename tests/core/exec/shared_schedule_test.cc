@@ -21,8 +21,8 @@ Place place_of(const WantedBlock& block) {
 }
 
 // Blocks of some files, side by side or with gaps, of which each sharer wants some.
-std::vector<std::vector<WantedBlock>> random_lists(test::RandomSource& random, size_t sharers) {
-  std::vector<std::vector<WantedBlock>> lists(sharers);
+std::vector<std::vector<SharedBlock>> random_lists(test::RandomSource& random, size_t sharers) {
+  std::vector<std::vector<SharedBlock>> lists(sharers);
   for (uint32_t file = 0; file < 3; ++file) {
     uint64_t offset = static_cast<uint64_t>(random.between(0, 5000));
     for (int64_t i = random.between(0, 60); i > 0; --i) {
@@ -30,12 +30,18 @@ std::vector<std::vector<WantedBlock>> random_lists(test::RandomSource& random, s
           static_cast<uint32_t>(random.chance(60) ? 1 << 20 : random.between(1, 1 << 20));
       const bool by_all = random.chance(50);
       for (auto& list : lists) {
-        if (by_all || random.chance(40)) list.push_back({offset, file, length});
+        if (by_all || random.chance(40)) list.push_back({.block = {offset, file, length}});
       }
       offset += length + static_cast<uint64_t>(random.chance(70) ? 0 : random.between(0, 9000));
     }
   }
   return lists;
+}
+
+std::vector<SharedBlock> listed(const std::vector<WantedBlock>& blocks) {
+  std::vector<SharedBlock> list;
+  for (const WantedBlock& block : blocks) list.push_back({.block = block});
+  return list;
 }
 
 TEST(SharedSchedule, HasEveryBlockOfSeveralOnceAndNoOther) {
@@ -45,7 +51,7 @@ TEST(SharedSchedule, HasEveryBlockOfSeveralOnceAndNoOther) {
     const auto lists = random_lists(random, sharers);
     std::map<Place, uint64_t> wanted;
     for (size_t s = 0; s < sharers; ++s) {
-      for (const WantedBlock& block : lists[s]) wanted[place_of(block)] |= uint64_t{1} << s;
+      for (const SharedBlock& block : lists[s]) wanted[place_of(block.block)] |= uint64_t{1} << s;
     }
     const std::vector<SharedTask> tasks = share_blocks(lists, {4 << 20, 4096, 4 << 20});
     std::array<uint64_t, kMostSharers> read{};
@@ -88,10 +94,9 @@ TEST(SharedSchedule, HasEveryBlockOfSeveralOnceAndNoOther) {
 
 // Formats in which tensors share bytes have such.
 TEST(SharedSchedule, LeavesOutBlocksThatBeginInsideATask) {
-  const std::vector<std::vector<WantedBlock>> lists{
-      {{0, 0, 20}, {5, 0, 3}, {15, 0, 20}, {40, 0, 10}},
-      {{0, 0, 20}, {40, 0, 10}},
-      {{5, 0, 3}, {15, 0, 20}, {40, 0, 10}}};
+  const std::vector<std::vector<SharedBlock>> lists{
+      listed({{0, 0, 20}, {5, 0, 3}, {15, 0, 20}, {40, 0, 10}}), listed({{0, 0, 20}, {40, 0, 10}}),
+      listed({{5, 0, 3}, {15, 0, 20}, {40, 0, 10}})};
   const std::vector<SharedTask> tasks = share_blocks(lists, {1 << 20, 1, 1 << 20});
   ASSERT_EQ(tasks.size(), 2U);
   EXPECT_EQ(tasks[0].offset, 0U);
@@ -104,7 +109,7 @@ TEST(SharedSchedule, LeavesOutBlocksThatBeginInsideATask) {
 TEST(SharedSchedule, GivesEqualWorkToEqualSharers) {
   std::vector<WantedBlock> blocks;
   for (uint64_t i = 0; i < 60; ++i) blocks.push_back({i << 21, 0, 1 << 20});
-  const std::vector<std::vector<WantedBlock>> lists(5, blocks);
+  const std::vector<std::vector<SharedBlock>> lists(5, listed(blocks));
   std::array<uint64_t, kMostSharers> read{};
   for (const SharedTask& task : share_blocks(lists, {1 << 20, 4096, 1 << 20}))
     read[task.reader] += task.length;
@@ -114,12 +119,36 @@ TEST(SharedSchedule, GivesEqualWorkToEqualSharers) {
 TEST(SharedSchedule, JoinsNeighboursUpToATask) {
   std::vector<WantedBlock> blocks;
   for (uint64_t i = 0; i < 9; ++i) blocks.push_back({4096 + (i << 20), 0, 1 << 20});
-  const std::vector<std::vector<WantedBlock>> lists{blocks, blocks};
+  const std::vector<std::vector<SharedBlock>> lists{listed(blocks), listed(blocks)};
   const std::vector<SharedTask> tasks = share_blocks(lists, {4 << 20, 4096, 4 << 20});
   ASSERT_EQ(tasks.size(), 3U);
   EXPECT_EQ(tasks[0].length, uint64_t{4} << 20);
   EXPECT_EQ(tasks[2].length, uint64_t{1} << 20);
   EXPECT_NE(tasks[0].reader, tasks[1].reader);
+}
+
+// Blocks of an exchange come behind the others, in the order of their rounds, from their taker.
+TEST(SharedSchedule, KeepsBlocksOfDifferentRoundsApart) {
+  std::vector<SharedBlock> blocks;
+  for (uint64_t i = 0; i < 6; ++i) blocks.push_back({.block = {i << 10, 0, 1 << 10}});
+  blocks[0].round = 5;
+  blocks[1].round = blocks[2].round = 3;
+  blocks[1].taker = blocks[2].taker = 1;
+  blocks[3].round = 3;
+  const std::vector<std::vector<SharedBlock>> lists{blocks, blocks};
+  const std::vector<SharedTask> tasks = share_blocks(lists, {1 << 20, 1, 1 << 20});
+  ASSERT_EQ(tasks.size(), 4U);
+  const auto expect = [&](size_t t, uint64_t offset, uint64_t length, int64_t round,
+                          uint32_t reader) {
+    EXPECT_EQ(tasks[t].offset, offset) << t;
+    EXPECT_EQ(tasks[t].length, length) << t;
+    EXPECT_EQ(tasks[t].round, round) << t;
+    EXPECT_EQ(tasks[t].reader, reader) << t;
+  };
+  expect(0, 4 << 10, 2 << 10, SharedBlock::kStored, 0);
+  expect(1, 1 << 10, 2 << 10, 3, 1);
+  expect(2, 3 << 10, 1 << 10, 3, 0);
+  expect(3, 0, 1 << 10, 5, 0);
 }
 
 }  // namespace

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/load_exchange_internal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/without_exceptions.h"
+
+namespace shardwright::exec::internal {
+namespace {
+
+// Tags of the steps that ranks take together.
+constexpr uint32_t kTagNodes = 0x4C20;
+constexpr uint32_t kTagWants = 0x4C21;
+constexpr uint32_t kTagRoutes = 0x4C22;
+constexpr uint32_t kTagSpan = 0x4C23;
+constexpr uint32_t kTagMemory = 0x4C24;
+constexpr uint32_t kTagCosts = 0x4C25;
+constexpr uint32_t kTagTrial = 0x4C26;
+constexpr uint32_t kTagPlanned = 0x4C27;
+constexpr uint32_t kTagRound = 0x4C28;
+constexpr uint32_t kTagBlocks = 0x4C29;
+
+constexpr uint64_t kMib = uint64_t{1} << 20;
+constexpr uint64_t kLeastTimedBytes = kMib / 4;
+constexpr uint64_t kTrialBytes = kMib;  // that a rank sends to find out how fast that is
+constexpr uint64_t kBudgetShare = 8;    // of a round in the memory budget: six buffers and room
+
+template <typename Step>
+Status alone(const Step& step) {
+  return without_exceptions("planning an exchange of blocks", step);
+}
+
+int64_t ns_per_mib(int64_t elapsed_ns, uint64_t bytes) {
+  return static_cast<int64_t>(static_cast<double>(elapsed_ns) * static_cast<double>(kMib) /
+                              static_cast<double>(bytes));
+}
+
+// Who failed in the group of its machine leaves it to the one that made it fail to say why.
+Status said_of(const Status& mine) {
+  return NodeGroup::is_stopped(mine) ? Status() : mine;
+}
+
+}  // namespace
+
+bool exchange_pays(const ExchangeCosts& costs) {
+  const auto times = [](uint64_t bytes, int64_t cost) {
+    return static_cast<double>(bytes) * static_cast<double>(cost);
+  };
+  const double alone = times(costs.read_alone_bytes, costs.read_ns_per_mib);
+  const double together = times(costs.read_bytes, costs.read_ns_per_mib) +
+                          times(costs.received_bytes, costs.send_ns_per_mib);
+  return together < 0.9 * alone;
+}
+
+Status LoadExchange::plan(collective::Exchange& exchange, const Status& ready,
+                          NodeMeeting& meeting) noexcept {
+  if (rule_ == ExchangeRule::kOff || exchange.size() == 1) return {};
+  if (rule_ == ExchangeRule::kAuto && !exchange.has_all_to_all()) return {};
+  return plan_together(exchange, ready, meeting);
+}
+
+// Each decision is the same on all ranks: it is made of what all have agreed on.
+Status LoadExchange::plan_together(collective::Exchange& exchange, const Status& ready,
+                                   NodeMeeting& meeting) {
+  const int32_t node = meeting.node();
+  const bool wants = !wanted_.blocks.empty();
+  SHW_ASSIGN_OR_RETURN(
+      const collective::Range nodes,
+      exchange.range(kTagNodes, ready, wants ? collective::Range::of(node) : collective::Range()));
+  if (nodes.least >= nodes.most) return {};
+  RouteList list;
+  SHW_RETURN_IF_ERROR(find_routes(exchange, node, &list));
+  SHW_ASSIGN_OR_RETURN(bool is_on, choose_span(exchange, list));
+  if (is_on) {
+    SHW_ASSIGN_OR_RETURN(is_on, reserve(exchange));
+  }
+  if (is_on && rule_ == ExchangeRule::kAuto) {
+    SHW_ASSIGN_OR_RETURN(is_on, decide(exchange));
+  }
+  if (is_on) return tell_rounds(exchange, list, meeting);
+  if (blocks_) tried_ = blocks_->totals();
+  blocks_.reset();
+  return {};
+}
+
+// A rank is the home of what others want and asks others for what it wants, in two steps of all.
+Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node, RouteList* list) {
+  const auto world = static_cast<size_t>(exchange.size());
+  std::vector<std::vector<WantedBlock>> asked;
+  std::vector<std::vector<std::byte>> parts;
+  std::vector<RouteList> answers;
+  Status mine = alone([&] {
+    asked.resize(world);
+    parts.resize(world);
+    answers.resize(world);
+    for (const WantedBlock& block : wanted_.blocks)
+      asked[static_cast<size_t>(home_of(block, exchange.size()))].push_back(block);
+    for (size_t home = 0; home < world; ++home) parts[home] = encode_wants(node, asked[home]);
+    return Status();
+  });
+  collective::Gathered gathered;
+  SHW_RETURN_IF_ERROR(exchange.trade(kTagWants, mine, parts, &gathered));
+  mine = alone([&]() -> Status {
+    std::vector<NodeWants> wants;
+    for (size_t rank = 0; rank < world; ++rank) {
+      SHW_ASSIGN_OR_RETURN(wants.emplace_back(),
+                           decode_wants(gathered.part(rank), exchange.size()));
+    }
+    const std::vector<RouteList> routes = route_blocks(wants);
+    for (size_t rank = 0; rank < world; ++rank) parts[rank] = encode_routes(routes[rank]);
+    return {};
+  });
+  SHW_RETURN_IF_ERROR(exchange.trade(kTagRoutes, mine, parts, &gathered));
+  // What fails here is told in the next step.
+  mine = alone([&]() -> Status {
+    for (size_t home = 0; home < world; ++home) {
+      SHW_ASSIGN_OR_RETURN(answers[home],
+                           decode_routes(gathered.part(home), asked[home].size(), exchange.size()));
+    }
+    *list = in_order(wanted_.blocks, answers, exchange.size());
+    return {};
+  });
+  return exchange.agree(kTagRoutes, mine);
+}
+
+// False when nothing is exchanged.
+Result<bool> LoadExchange::choose_span(collective::Exchange& exchange, const RouteList& list) {
+  const uint64_t budget = setting_.runtime.staging().budget_bytes();
+  const uint64_t most = std::clamp(budget / kBudgetShare, kLeastSpanBytes, kMostRoundBytes);
+  for (uint64_t span = most;; span /= 2) {
+    uint64_t largest = 0;
+    const Status mine = alone([&] {
+      ExchangeRounds rounds =
+          make_rounds(wanted_.blocks, list, exchange.rank(), setting_.opened.files(), span);
+      const RoundBytes bytes = most_bytes(rounds, wanted_.blocks);
+      largest = std::max({bytes.read, bytes.sent, bytes.received});
+      blocks_.emplace(setting_, wanted_, std::move(rounds), exchange.size());
+      return Status();
+    });
+    // Budgets may differ: the least span of any rank is that of all.
+    SHW_ASSIGN_OR_RETURN(
+        const collective::Range spans,
+        exchange.range(kTagSpan, mine, collective::Range::of(static_cast<int64_t>(span))));
+    if (spans.least != spans.most) {
+      span = static_cast<uint64_t>(spans.least) * 2;
+      continue;
+    }
+    const bool fits = largest <= most || span <= kLeastSpanBytes;
+    SHW_ASSIGN_OR_RETURN(const collective::Range sizes,
+                         exchange.range(kTagSpan, Status(),
+                                        fits ? collective::Range::of(static_cast<int64_t>(largest))
+                                             : collective::Range::of(INT64_MAX)));
+    if (sizes.most == 0) return false;
+    if (sizes.most != INT64_MAX) return true;
+  }
+}
+
+// False when a rank has no room.
+Result<bool> LoadExchange::reserve(collective::Exchange& exchange) {
+  const Status able = alone([&] { return blocks_->reserve(); });
+  SHW_ASSIGN_OR_RETURN(
+      const collective::Range all,
+      exchange.range(kTagMemory, Status(), collective::Range::of(able.ok() ? 1 : 0)));
+  return all.least == 1;
+}
+
+Result<int64_t> LoadExchange::time_reads(collective::Exchange& exchange) {
+  uint64_t bytes = 0;
+  const int64_t begin_ns = clock_.monotonic_ns();
+  const Status mine = alone([&] { return blocks_->read_first(&bytes); });
+  const int64_t cost = ns_per_mib(clock_.monotonic_ns() - begin_ns, std::max<uint64_t>(bytes, 1));
+  const bool knows = bytes >= kLeastTimedBytes;
+  SHW_ASSIGN_OR_RETURN(
+      const collective::Range costs,
+      exchange.range(kTagCosts, mine, knows ? collective::Range::of(cost) : collective::Range()));
+  return std::max<int64_t>(costs.most, 0);
+}
+
+// As many bytes from each rank to each other one.
+Result<int64_t> LoadExchange::time_sends(collective::Exchange& exchange) {
+  const auto world = static_cast<size_t>(exchange.size());
+  std::vector<uint64_t> sizes;
+  std::vector<std::byte> memory;
+  const uint64_t each = std::max<uint64_t>(kTrialBytes / (world - 1), 1);
+  const uint64_t bytes = each * (world - 1);
+  const Status mine = alone([&] {
+    sizes.assign(world, each);
+    sizes[static_cast<size_t>(exchange.rank())] = 0;
+    memory.resize(2 * bytes);
+    return Status();
+  });
+  SHW_RETURN_IF_ERROR(exchange.agree(kTagTrial, mine));
+  const int64_t begin_ns = clock_.monotonic_ns();
+  const std::span<std::byte> all(memory);
+  SHW_RETURN_IF_ERROR(
+      exchange.swap(kTagTrial, Status(), all.first(bytes), sizes, all.subspan(bytes), sizes));
+  const int64_t cost = ns_per_mib(clock_.monotonic_ns() - begin_ns, bytes);
+  SHW_ASSIGN_OR_RETURN(const collective::Range costs,
+                       exchange.range(kTagCosts, Status(), collective::Range::of(cost)));
+  return costs.most;
+}
+
+Result<bool> LoadExchange::decide(collective::Exchange& exchange) {
+  ExchangeCosts own;
+  for (const ExchangeRound& round : blocks_->rounds().rounds) {
+    for (const uint32_t block : round.reads) own.read_bytes += wanted_.blocks[block].length;
+    for (const Transfer& each : round.arrivals)
+      own.received_bytes += wanted_.blocks[each.block].length;
+  }
+  ExchangeCosts most;
+  const auto agree_on = [&](uint64_t value, uint64_t* agreed) -> Status {
+    SHW_ASSIGN_OR_RETURN(
+        const collective::Range all,
+        exchange.range(kTagCosts, Status(), collective::Range::of(static_cast<int64_t>(value))));
+    *agreed = static_cast<uint64_t>(all.most);
+    return {};
+  };
+  SHW_RETURN_IF_ERROR(agree_on(own.read_bytes + own.received_bytes, &most.read_alone_bytes));
+  if (most.read_alone_bytes < kLeastExchangedBytes) return false;
+  SHW_RETURN_IF_ERROR(agree_on(own.read_bytes, &most.read_bytes));
+  SHW_RETURN_IF_ERROR(agree_on(own.received_bytes, &most.received_bytes));
+  SHW_ASSIGN_OR_RETURN(most.read_ns_per_mib, time_reads(exchange));
+  SHW_ASSIGN_OR_RETURN(most.send_ns_per_mib, time_sends(exchange));
+  return exchange_pays(most);
+}
+
+// Before the ranks of a machine look at each other's lists.
+Status LoadExchange::tell_rounds(collective::Exchange& exchange, const RouteList& list,
+                                 NodeMeeting& meeting) {
+  const std::vector<int64_t>& round_of = blocks_->rounds().round_of;
+  for (size_t block = 0; block < round_of.size(); ++block) {
+    if (round_of[block] != ExchangeRounds::kNoRound)
+      meeting.set_round(block, round_of[block], list.routes[block].taker);
+  }
+  return exchange.agree(kTagPlanned, Status());
+}
+
+Status LoadExchange::run(collective::Exchange& exchange, Status mine) noexcept {
+  for (;;) {
+    if (NodeGroup::is_loss_of_rank(mine)) {  // with whom nobody can agree
+      exchange.abort(mine);
+      return mine;
+    }
+    const int64_t next = blocks_->next_round();
+    const bool has_next = next != BlockExchange::kNoRound;
+    SHW_ASSIGN_OR_RETURN(
+        const collective::Range rounds,
+        exchange.range(kTagRound, said_of(mine),
+                       has_next ? collective::Range::of(next) : collective::Range()));
+    SHW_RETURN_IF_ERROR(mine);
+    if (rounds.least > rounds.most) return {};
+    const int64_t round = rounds.least;
+    mine = alone([&] { return blocks_->begin(round); });
+    SHW_RETURN_IF_ERROR(exchange.swap(kTagBlocks, mine, blocks_->outgoing(),
+                                      blocks_->outgoing_sizes(), blocks_->incoming(),
+                                      blocks_->incoming_sizes()));
+    mine = alone([&] { return blocks_->finish(round); });
+    if (!mine.ok()) blocks_->stop();
+  }
+}
+
+}  // namespace shardwright::exec::internal
