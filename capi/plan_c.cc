@@ -63,6 +63,14 @@ void add(const plan::WriteResult& result, PlanImpl* impl) {
   impl->rank = result.rank;
 }
 
+void add(const plan::WantList& list, PlanImpl* impl) {
+  impl->rank = list.rank;
+}
+
+void add(const plan::ExchangePlan& exchange, PlanImpl* impl) {
+  impl->rank = exchange.rank;
+}
+
 void add(plan::GlobalSavePlan merged, PlanImpl* impl) {
   impl->merged = std::move(merged);
 }
@@ -78,8 +86,8 @@ plan::PlanKind kind_of(const plan::AnyPlan& plan) {
   return static_cast<plan::PlanKind>(plan.index() + 1);
 }
 static_assert(
-    std::is_same_v<plan::LocalPart,
-                   std::variant_alternative_t<static_cast<size_t>(plan::PlanKind::kLocalPart) - 1,
+    std::is_same_v<plan::ExchangePlan,
+                   std::variant_alternative_t<static_cast<size_t>(plan::PlanKind::kExchange) - 1,
                                               plan::AnyPlan>>);
 
 }  // namespace

@@ -5,15 +5,18 @@
 #include "core/exec/block_exchange_internal.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
+#include "core/base/limits.h"
 #include "core/exec/parallel_internal.h"
 
 namespace shardwright::exec::internal {
 namespace {
+
+using plan::ExchangeRound;
+using plan::Transfer;
 
 auto place_of(const WantedBlock& block) {
   return std::tuple(block.file, block.offset, block.length);
@@ -26,13 +29,50 @@ bool lies_in(const WantedBlock& block, const SharedTask& task) {
 
 Status reserve_bytes(BufferPool& staging, uint64_t bytes, StagingBuffer* buffer) {
   if (bytes == 0) return {};
-  SHW_ASSIGN_OR_RETURN(*buffer,
-                       staging.try_acquire(std::max(std::bit_ceil(bytes), kMinStagingBytes)));
+  SHW_ASSIGN_OR_RETURN(*buffer, staging.try_acquire(bytes));
   if (*buffer) return {};
   return resource_exhausted("memory", "the memory budget has no room to exchange blocks");
 }
 
+uint64_t bytes_of(std::span<const Transfer> transfers, std::span<const WantedBlock> blocks) {
+  uint64_t bytes = 0;
+  for (const Transfer& each : transfers) bytes += blocks[each.block].length;
+  return bytes;
+}
+
 }  // namespace
+
+RoundBytes most_bytes(const plan::ExchangeRounds& rounds, std::span<const WantedBlock> blocks) {
+  RoundBytes most;
+  for (const ExchangeRound& round : rounds.rounds) {
+    ReadLayout layout;
+    for (const uint32_t number : round.reads) layout.add(blocks[number]);
+    most.read = std::max(most.read, layout.size_bytes());
+    most.sent = std::max(most.sent, bytes_of(round.departures, blocks));
+    most.received = std::max(most.received, bytes_of(round.arrivals, blocks));
+  }
+  return most;
+}
+
+uint64_t ReadLayout::add(const WantedBlock& block) {
+  constexpr uint64_t kUnit = kExtentAlignmentBytes;
+  const uint64_t last_end = last_.offset + last_.length;
+  if (is_empty_) {
+    last_begin_ = block.offset % kUnit;
+  } else if (block.file == last_.file && block.offset >= last_end &&
+             block.offset - last_end < kUnit) {
+    last_begin_ += block.offset - last_.offset;
+  } else {
+    last_begin_ = (size_bytes() + kUnit - 1) / kUnit * kUnit + block.offset % kUnit;
+  }
+  last_ = block;
+  is_empty_ = false;
+  return last_begin_;
+}
+
+uint64_t ReadLayout::size_bytes() const {
+  return is_empty_ ? 0 : last_begin_ + last_.length;
+}
 
 // Blocks of one round on their way to their places; needs have block numbers as users.
 class BlockExchange::Landing final : public BlockSink {
@@ -75,7 +115,7 @@ class BlockExchange::Landing final : public BlockSink {
 };
 
 BlockExchange::BlockExchange(const ReadSetting& setting, const Wanted& wanted,
-                             ExchangeRounds rounds, int32_t world_size)
+                             plan::ExchangeRounds rounds, int32_t world_size)
     : setting_(setting),
       wanted_(wanted),
       rounds_(std::move(rounds)),

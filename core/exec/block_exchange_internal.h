@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockExchange: this rank's part in the rounds of an exchange (exchange_rounds_internal.h), whoever
+// BlockExchange: this rank's part in the rounds of an exchange (plan/load/exchange_rounds.h), whoever
 // moves the bytes between ranks. Of each round, in steps:
 //   1  begin: what was read for the round is there, and the next reads go out; what others are to
 //      get in it lies in outgoing;
@@ -19,10 +19,31 @@
 
 #include "core/concurrency/thread_pool.h"
 #include "core/exec/block_io_internal.h"
-#include "core/exec/exchange_rounds_internal.h"
 #include "core/exec/node_group_internal.h"
+#include "core/plan/load/exchange_rounds.h"
 
 namespace shardwright::exec::internal {
+
+// Where the blocks of a round lie in the memory that they are read into: as in the file where they
+// lie side by side there, so that a direct read lands in place.
+class ReadLayout {
+ public:
+  uint64_t add(const WantedBlock& block);  // ascending; the place of its first byte
+  uint64_t size_bytes() const;
+
+ private:
+  WantedBlock last_;
+  uint64_t last_begin_ = 0;
+  bool is_empty_ = true;
+};
+
+// What the buffers of a round need at most.
+struct RoundBytes {
+  uint64_t read = 0;  // as reads are laid out
+  uint64_t sent = 0;
+  uint64_t received = 0;
+};
+RoundBytes most_bytes(const plan::ExchangeRounds& rounds, std::span<const WantedBlock> blocks);
 
 class BlockExchange {
  public:
@@ -39,13 +60,13 @@ class BlockExchange {
       return needs.subspan(begins[block], begins[block + 1] - begins[block]);
     }
   };
-  BlockExchange(const ReadSetting& setting, const Wanted& wanted, ExchangeRounds rounds,
+  BlockExchange(const ReadSetting& setting, const Wanted& wanted, plan::ExchangeRounds rounds,
                 int32_t world_size);
   ~BlockExchange();  // waits for reads
   BlockExchange(const BlockExchange&) = delete;
   BlockExchange& operator=(const BlockExchange&) = delete;
 
-  const ExchangeRounds& rounds() const { return rounds_; }
+  const plan::ExchangeRounds& rounds() const { return rounds_; }
   // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for.
   Status reserve();
   // Reads for the first round that needs some, and waits. *bytes: how many; none are no failure.
@@ -83,7 +104,7 @@ class BlockExchange {
   ReadTask task_of(size_t block) const;
   void read_ahead();
   Status read(size_t number, std::span<std::byte> memory);
-  Status hand_on(const ExchangeRound& round);
+  Status hand_on(const plan::ExchangeRound& round);
   Status pass_on(int64_t round);
   Status give(const GroupTask& task);
   Status take(const GroupTask& task);
@@ -93,7 +114,7 @@ class BlockExchange {
 
   const ReadSetting setting_;
   const Wanted wanted_;
-  const ExchangeRounds rounds_;
+  const plan::ExchangeRounds rounds_;
   const size_t world_size_;
   const RoundBytes most_;
   BlockIo io_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/without_exceptions.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {
 namespace {
@@ -43,6 +44,25 @@ Status said_of(const Status& mine) {
 
 }  // namespace
 
+uint64_t round_bytes(uint64_t budget_bytes) {
+  return std::clamp(budget_bytes / kBudgetShare, plan::kLeastSpanBytes, plan::kMostSpanBytes);
+}
+
+std::vector<plan::StoredBlock> place_blocks(std::span<const WantedBlock> blocks,
+                                            std::span<const format::FileInfo> files) {
+  std::vector<uint64_t> begins;
+  uint64_t begin = 0;
+  for (const format::FileInfo& file : files) {
+    begins.push_back(begin);
+    begin += file.size_bytes;
+  }
+  std::vector<plan::StoredBlock> placed;
+  placed.reserve(blocks.size());
+  for (const WantedBlock& block : blocks)
+    placed.push_back({begins[block.file] + block.offset, block.length});
+  return placed;
+}
+
 bool exchange_pays(const ExchangeCosts& costs) {
   const auto times = [](uint64_t bytes, int64_t cost) {
     return static_cast<double>(bytes) * static_cast<double>(cost);
@@ -69,70 +89,70 @@ Status LoadExchange::plan_together(collective::Exchange& exchange, const Status&
       const collective::Range nodes,
       exchange.range(kTagNodes, ready, wants ? collective::Range::of(node) : collective::Range()));
   if (nodes.least >= nodes.most) return {};
-  RouteList list;
-  SHW_RETURN_IF_ERROR(find_routes(exchange, node, &list));
-  SHW_ASSIGN_OR_RETURN(bool is_on, choose_span(exchange, list));
+  SHW_RETURN_IF_ERROR(find_routes(exchange, node));
+  SHW_ASSIGN_OR_RETURN(bool is_on, choose_span(exchange));
   if (is_on) {
     SHW_ASSIGN_OR_RETURN(is_on, reserve(exchange));
   }
   if (is_on && rule_ == ExchangeRule::kAuto) {
     SHW_ASSIGN_OR_RETURN(is_on, decide(exchange));
   }
-  if (is_on) return tell_rounds(exchange, list, meeting);
+  if (is_on) return tell_rounds(exchange, meeting);
   if (blocks_) tried_ = blocks_->totals();
   blocks_.reset();
   return {};
 }
 
 // A rank is the home of what others want and asks others for what it wants, in two steps of all.
-Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node, RouteList* list) {
+Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node) {
   const auto world = static_cast<size_t>(exchange.size());
-  std::vector<std::vector<WantedBlock>> asked;
   std::vector<std::vector<std::byte>> parts;
-  std::vector<RouteList> answers;
-  Status mine = alone([&] {
-    asked.resize(world);
-    parts.resize(world);
-    answers.resize(world);
-    for (const WantedBlock& block : wanted_.blocks)
-      asked[static_cast<size_t>(home_of(block, exchange.size()))].push_back(block);
-    for (size_t home = 0; home < world; ++home) parts[home] = encode_wants(node, asked[home]);
-    return Status();
+  Status mine = alone([&]() -> Status {
+    placed_ = place_blocks(wanted_.blocks, setting_.opened.files());
+    plan::WantList asked{exchange.rank(), exchange.size(), node, {}, 0, {}};
+    std::vector<plan::WantList> by_home(world, asked);
+    for (const plan::StoredBlock& block : placed_)
+      by_home[static_cast<size_t>(plan::home_of(block, exchange.size()))].blocks.push_back(block);
+    for (const plan::WantList& each : by_home) {
+      SHW_ASSIGN_OR_RETURN(parts.emplace_back(), plan::encode(each));
+    }
+    return {};
   });
   collective::Gathered gathered;
   SHW_RETURN_IF_ERROR(exchange.trade(kTagWants, mine, parts, &gathered));
   mine = alone([&]() -> Status {
-    std::vector<NodeWants> wants;
+    std::vector<plan::WantList> wants;
     for (size_t rank = 0; rank < world; ++rank) {
-      SHW_ASSIGN_OR_RETURN(wants.emplace_back(),
-                           decode_wants(gathered.part(rank), exchange.size()));
+      SHW_ASSIGN_OR_RETURN(wants.emplace_back(), plan::decode<plan::WantList>(gathered.part(rank)));
     }
-    const std::vector<RouteList> routes = route_blocks(wants);
-    for (size_t rank = 0; rank < world; ++rank) parts[rank] = encode_routes(routes[rank]);
+    const std::vector<plan::ExchangePlan> answers = plan::route_blocks(wants);
+    for (size_t rank = 0; rank < world; ++rank) {
+      SHW_ASSIGN_OR_RETURN(parts[rank], plan::encode(answers[rank]));
+    }
     return {};
   });
   SHW_RETURN_IF_ERROR(exchange.trade(kTagRoutes, mine, parts, &gathered));
   // What fails here is told in the next step.
   mine = alone([&]() -> Status {
+    std::vector<plan::ExchangePlan> answers;
     for (size_t home = 0; home < world; ++home) {
-      SHW_ASSIGN_OR_RETURN(answers[home],
-                           decode_routes(gathered.part(home), asked[home].size(), exchange.size()));
+      SHW_ASSIGN_OR_RETURN(answers.emplace_back(),
+                           plan::decode<plan::ExchangePlan>(gathered.part(home)));
     }
-    *list = in_order(wanted_.blocks, answers, exchange.size());
+    SHW_ASSIGN_OR_RETURN(plan_, plan::join_answers(placed_, answers));
+    plan_.rank = exchange.rank();
     return {};
   });
   return exchange.agree(kTagRoutes, mine);
 }
 
 // False when nothing is exchanged.
-Result<bool> LoadExchange::choose_span(collective::Exchange& exchange, const RouteList& list) {
-  const uint64_t budget = setting_.runtime.staging().budget_bytes();
-  const uint64_t most = std::clamp(budget / kBudgetShare, kLeastSpanBytes, kMostRoundBytes);
+Result<bool> LoadExchange::choose_span(collective::Exchange& exchange) {
+  const uint64_t most = round_bytes(setting_.runtime.staging().budget_bytes());
   for (uint64_t span = most;; span /= 2) {
     uint64_t largest = 0;
     const Status mine = alone([&] {
-      ExchangeRounds rounds =
-          make_rounds(wanted_.blocks, list, exchange.rank(), setting_.opened.files(), span);
+      plan::ExchangeRounds rounds = plan::make_rounds(placed_, plan_, span);
       const RoundBytes bytes = most_bytes(rounds, wanted_.blocks);
       largest = std::max({bytes.read, bytes.sent, bytes.received});
       blocks_.emplace(setting_, wanted_, std::move(rounds), exchange.size());
@@ -146,7 +166,7 @@ Result<bool> LoadExchange::choose_span(collective::Exchange& exchange, const Rou
       span = static_cast<uint64_t>(spans.least) * 2;
       continue;
     }
-    const bool fits = largest <= most || span <= kLeastSpanBytes;
+    const bool fits = largest <= most || span <= plan::kLeastSpanBytes;
     SHW_ASSIGN_OR_RETURN(const collective::Range sizes,
                          exchange.range(kTagSpan, Status(),
                                         fits ? collective::Range::of(static_cast<int64_t>(largest))
@@ -203,9 +223,9 @@ Result<int64_t> LoadExchange::time_sends(collective::Exchange& exchange) {
 
 Result<bool> LoadExchange::decide(collective::Exchange& exchange) {
   ExchangeCosts own;
-  for (const ExchangeRound& round : blocks_->rounds().rounds) {
+  for (const plan::ExchangeRound& round : blocks_->rounds().rounds) {
     for (const uint32_t block : round.reads) own.read_bytes += wanted_.blocks[block].length;
-    for (const Transfer& each : round.arrivals)
+    for (const plan::Transfer& each : round.arrivals)
       own.received_bytes += wanted_.blocks[each.block].length;
   }
   ExchangeCosts most;
@@ -226,12 +246,11 @@ Result<bool> LoadExchange::decide(collective::Exchange& exchange) {
 }
 
 // Before the ranks of a machine look at each other's lists.
-Status LoadExchange::tell_rounds(collective::Exchange& exchange, const RouteList& list,
-                                 NodeMeeting& meeting) {
+Status LoadExchange::tell_rounds(collective::Exchange& exchange, NodeMeeting& meeting) {
   const std::vector<int64_t>& round_of = blocks_->rounds().round_of;
   for (size_t block = 0; block < round_of.size(); ++block) {
-    if (round_of[block] != ExchangeRounds::kNoRound)
-      meeting.set_round(block, round_of[block], list.routes[block].taker);
+    if (round_of[block] != plan::ExchangeRounds::kNoRound)
+      meeting.set_round(block, round_of[block], plan_.routes[block].taker);
   }
   return exchange.agree(kTagPlanned, Status());
 }

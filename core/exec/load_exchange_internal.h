@@ -21,12 +21,10 @@
 #include "core/exec/block_exchange_internal.h"
 #include "core/exec/node_meeting_internal.h"
 #include "core/exec/options.h"
+#include "core/plan/load/exchange_routes.h"
 
 namespace shardwright::exec::internal {
 
-// A round moves about so many bytes to a rank, less where the memory budget is small.
-inline constexpr uint64_t kMostRoundBytes = uint64_t{32} << 20;
-inline constexpr uint64_t kLeastSpanBytes = uint64_t{1} << 20;
 // Where the exchange is left to the library, a rank has at least so much to read without it.
 inline constexpr uint64_t kLeastExchangedBytes = uint64_t{64} << 20;
 
@@ -38,6 +36,11 @@ struct ExchangeCosts {
   int64_t read_ns_per_mib = 0;
   int64_t send_ns_per_mib = 0;
 };
+// A round moves at most so many bytes, out of a memory budget, to or from a rank.
+uint64_t round_bytes(uint64_t budget_bytes);
+// Where blocks lie when the files are laid one behind the other.
+std::vector<plan::StoredBlock> place_blocks(std::span<const WantedBlock> blocks,
+                                            std::span<const format::FileInfo> files);
 // Whether the exchange would end before a tenth less than what reading alone takes. Pure.
 bool exchange_pays(const ExchangeCosts& costs);
 
@@ -60,19 +63,21 @@ class LoadExchange {
   const BlockReadTotals& totals() const { return blocks_ ? blocks_->totals() : tried_; }
 
  private:
-  Status find_routes(collective::Exchange& exchange, int32_t node, RouteList* list);
-  Result<bool> choose_span(collective::Exchange& exchange, const RouteList& list);
+  Status find_routes(collective::Exchange& exchange, int32_t node);
+  Result<bool> choose_span(collective::Exchange& exchange);
   Result<bool> reserve(collective::Exchange& exchange);
   Result<bool> decide(collective::Exchange& exchange);
   Result<int64_t> time_reads(collective::Exchange& exchange);
   Result<int64_t> time_sends(collective::Exchange& exchange);
-  Status tell_rounds(collective::Exchange& exchange, const RouteList& list, NodeMeeting& meeting);
+  Status tell_rounds(collective::Exchange& exchange, NodeMeeting& meeting);
   Status plan_together(collective::Exchange& exchange, const Status& ready, NodeMeeting& meeting);
 
   const ReadSetting setting_;
   const BlockExchange::Wanted wanted_;
   const ExchangeRule rule_;
   const Clock& clock_;
+  std::vector<plan::StoredBlock> placed_;  // the blocks of wanted_
+  plan::ExchangePlan plan_;
   std::optional<BlockExchange> blocks_;
   BlockReadTotals tried_;
 };

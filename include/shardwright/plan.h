@@ -14,7 +14,8 @@ extern "C" {
 
 /* What a plan buffer holds: what one rank describes; the list of what one rank writes; what one
  * rank reads; what a rank has written; the merged plan of all ranks; what all ranks of one
- * description hold; what one rank adds to its description.
+ * description hold; what one rank adds to its description; which stored blocks one rank wants; how
+ * they come to it from the ranks that read them.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,
@@ -23,7 +24,9 @@ enum {
   SHW_PLAN_WRITE_RESULT = 4,
   SHW_PLAN_MERGED_SAVE = 5,
   SHW_PLAN_DESCRIPTION = 6,
-  SHW_PLAN_LOCAL_PART = 7
+  SHW_PLAN_LOCAL_PART = 7,
+  SHW_PLAN_WANT_LIST = 8,
+  SHW_PLAN_EXCHANGE = 9
 };
 
 /* A plan that passed all checks. Immutable.

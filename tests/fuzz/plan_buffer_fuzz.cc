@@ -65,6 +65,10 @@ void check(std::span<const std::byte> bytes) {
       return;
     case PlanKind::kDescription:
       return check_round_trip(decode<Description>(bytes), decode<Description>, sound);
+    case PlanKind::kWantList:
+      return check_round_trip(decode<WantList>(bytes), decode<WantList>, sound);
+    case PlanKind::kExchange:
+      return check_round_trip(decode<ExchangePlan>(bytes), decode<ExchangePlan>, sound);
     case PlanKind::kLocalPart:
       return check_round_trip(decode<LocalPart>(bytes), decode<LocalPart>, sound);
   }

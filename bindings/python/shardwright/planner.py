@@ -20,7 +20,7 @@ from .state import State, Stateful
 from .storage import handle_of as storage_handle
 
 _KINDS = {1: "local_save", 2: "write_list", 3: "load", 4: "write_result", 5: "merged_save",
-          6: "description", 7: "local_part"}
+          6: "description", 7: "local_part", 8: "want_list", 9: "exchange"}
 
 
 class PlanItem(NamedTuple):
@@ -51,8 +51,8 @@ class Plan:
 
     @property
     def kind(self) -> str:
-        """"local_save", "write_list", "load", "write_result", "merged_save", "description" or
-        "local_part"."""
+        """"local_save", "write_list", "load", "write_result", "merged_save", "description",
+        "local_part", "want_list" or "exchange"."""
         return _KINDS.get(native.shw_plan_kind(self._handle), "unknown")
 
     @property

@@ -30,8 +30,8 @@ using internal::record_at;
 
 constexpr uoffset_t kMaxDepth = 32;
 constexpr std::array<std::string_view, std::variant_size_v<Body>> kKindNames = {
-    "local save plan",  "write list",  "load plan",           "write result",
-    "merged save plan", "description", "part of a local plan"};
+    "local save plan", "write list",           "load plan", "write result", "merged save plan",
+    "description",     "part of a local plan", "want list", "exchange plan"};
 
 Status verify(std::span<const std::byte> buffer) {
   flatbuffers::Verifier::Options options;
@@ -68,8 +68,9 @@ Status check_version(const wire::PlanBuffer& root) {
 Status find_body(const wire::PlanBuffer& root, Body* found) {
   const auto wanted = static_cast<size_t>(root.kind());
   const std::array<Body, std::variant_size_v<Body>> bodies = {
-      root.local_save(),  root.write_list(),  root.load(),      root.write_result(),
-      root.merged_save(), root.description(), root.local_part()};
+      root.local_save(),   root.write_list(),  root.load(),
+      root.write_result(), root.merged_save(), root.description(),
+      root.local_part(),   root.want_list(),   root.exchange()};
   for (const Body& body : bodies) {
     const size_t kind = body.index() + 1;
     const bool present = std::visit([](const auto* table) { return table != nullptr; }, body);
@@ -169,6 +170,29 @@ Result<LoadPlan> copy_body(const wire::Load* body) {
   SHW_ASSIGN_OR_RETURN(plan.loaded, copy_names(body->loaded()));
   SHW_ASSIGN_OR_RETURN(plan.missing, copy_names(body->missing()));
   SHW_ASSIGN_OR_RETURN(plan.unexpected, copy_names(body->unexpected()));
+  return plan;
+}
+
+Result<WantList> copy_body(const wire::WantList* body) {
+  WantList list;
+  list.rank = body->rank();
+  list.world_size = body->world_size();
+  list.node = body->node();
+  list.generation = copy_text(body->generation());
+  list.round_bytes = body->round_bytes();
+  list.blocks = copy_column<StoredBlock>(body->blocks());
+  return list;
+}
+
+Result<ExchangePlan> copy_body(const wire::Exchange* body) {
+  ExchangePlan plan;
+  plan.rank = body->rank();
+  plan.world_size = body->world_size();
+  plan.generation = copy_text(body->generation());
+  plan.span_bytes = body->span_bytes();
+  plan.routes = copy_column<Route>(body->routes());
+  plan.targets = copy_column<int32_t>(body->targets());
+  plan.rounds = copy_column<uint64_t>(body->rounds());
   return plan;
 }
 
@@ -305,6 +329,8 @@ template Result<WriteResult> decode<WriteResult>(std::span<const std::byte>);
 template Result<GlobalSavePlan> decode<GlobalSavePlan>(std::span<const std::byte>);
 template Result<Description> decode<Description>(std::span<const std::byte>);
 template Result<LocalPart> decode<LocalPart>(std::span<const std::byte>);
+template Result<WantList> decode<WantList>(std::span<const std::byte>);
+template Result<ExchangePlan> decode<ExchangePlan>(std::span<const std::byte>);
 
 Result<AnyPlan> decode_plan(std::span<const std::byte> buffer) {
   SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, internal::open_plan(buffer));

@@ -153,6 +153,28 @@ Result<Bytes> encode(const WriteResult& result) {
   });
 }
 
+Result<Bytes> encode(const WantList& list) {
+  return encode_body(bytes_of(list.generation, list.blocks), "what a rank wants",
+                     [&](FlatBufferBuilder* builder) {
+                       const auto generation = numbers_of<uint8_t>(builder, list.generation);
+                       const auto blocks = records_of<wire::StoredBlock>(builder, list.blocks);
+                       return wire::CreateWantList(*builder, list.rank, list.world_size, list.node,
+                                                   generation, list.round_bytes, blocks);
+                     });
+}
+
+Result<Bytes> encode(const ExchangePlan& plan) {
+  const uint64_t bytes = bytes_of(plan.generation, plan.routes, plan.targets, plan.rounds);
+  return encode_body(bytes, "the exchange plan", [&](FlatBufferBuilder* builder) {
+    const auto generation = numbers_of<uint8_t>(builder, plan.generation);
+    const auto routes = records_of<wire::Route>(builder, plan.routes);
+    const auto targets = numbers_of<int32_t>(builder, plan.targets);
+    const auto rounds = numbers_of<uint64_t>(builder, plan.rounds);
+    return wire::CreateExchange(*builder, plan.rank, plan.world_size, generation, plan.span_bytes,
+                                routes, targets, rounds);
+  });
+}
+
 uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan) {
   const Listing& listing = plan.listing;
   return internal::kFixedBytes + catalog_wire_bytes(plan.catalog) +

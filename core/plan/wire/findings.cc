@@ -3,6 +3,7 @@
 // The last check: what the numbers of a plan mean. Nothing here looks at a state or a checkpoint;
 // check_write_list and check_load_plan do.
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/findings_internal.h"
+#include "core/plan/load/exchange_routes.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -52,6 +54,20 @@ void check_items(const WriteList& list, Findings* findings) {
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
     findings->add("an item is listed twice");
+}
+
+bool is_rank(int32_t rank, int32_t world_size) {
+  return rank >= 0 && rank < world_size;
+}
+
+// Who is no taker has no targets, and nobody takes what he sends.
+bool is_sound(const Route& route, const ExchangePlan& plan) {
+  if (!route.is_exchanged()) return route == Route();
+  const bool is_read = route.source == Route::kStored;
+  const bool is_sent = is_rank(route.source, plan.world_size) && route.source != route.taker;
+  return is_rank(route.taker, plan.world_size) && route.targets <= kMostTargets &&
+         (route.taker == plan.rank || route.targets == 0) && (is_read || is_sent) &&
+         (is_read ? route.step == 0 : route.step > 0 && route.step < kMostSteps);
 }
 
 void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
@@ -131,6 +147,49 @@ std::vector<std::string> findings_of(const WriteResult& result, size_t limit) {
   }
   if (result.payload_bytes > kMaxFileBytes)
     findings.add("{} bytes of payload", result.payload_bytes);
+  return findings.take();
+}
+
+std::vector<std::string> findings_of(const WantList& list, size_t limit) {
+  Findings findings(limit);
+  check_rank(list.rank, list.world_size, &findings);
+  if (!is_rank(list.node, list.world_size)) findings.add("node {}", list.node);
+  if (!list.generation.empty()) check_generation(list.generation, &findings);
+  for (size_t b = 0; b < list.blocks.size() && !findings.full(); ++b) {
+    const StoredBlock& block = list.blocks[b];
+    uint64_t end = 0;
+    if (block.length == 0 || !checked_add(block.position, block.length, &end) ||
+        end > kMaxFileBytes)
+      findings.add("block {} has {} bytes at {}", b, block.length, block.position);
+    if (b > 0 && block <= list.blocks[b - 1])
+      findings.add("block {} is not above the one before it", b);
+  }
+  return findings.take();
+}
+
+std::vector<std::string> findings_of(const ExchangePlan& plan, size_t limit) {
+  Findings findings(limit);
+  check_rank(plan.rank, plan.world_size, &findings);
+  if (!plan.generation.empty()) check_generation(plan.generation, &findings);
+  uint64_t targets = 0;
+  for (size_t r = 0; r < plan.routes.size() && !findings.full(); ++r) {
+    const Route& route = plan.routes[r];
+    if (!is_sound(route, plan)) {
+      findings.add("route {} with taker {}, source {}, step {} and {} targets cannot be", r,
+                   route.taker, route.source, route.step, route.targets);
+    }
+    targets += route.targets;
+  }
+  if (targets != plan.targets.size())
+    findings.add("routes have {} targets, {} are there", targets, plan.targets.size());
+  for (const int32_t target : plan.targets) {
+    if (!is_rank(target, plan.world_size) || target == plan.rank)
+      findings.add("a block is sent to rank {}", target);
+  }
+  const auto disordered = std::ranges::adjacent_find(plan.rounds, std::greater_equal());
+  if (disordered != plan.rounds.end()) findings.add("rounds do not ascend");
+  if (!plan.rounds.empty() && (plan.span_bytes == 0 || plan.rounds.back() > kMaxFileBytes))
+    findings.add("rounds up to {} of spans of {} bytes", plan.rounds.back(), plan.span_bytes);
   return findings.take();
 }
 

@@ -92,6 +92,26 @@ class PlanJson {
         "directory_sync_supported", result.directory_sync_supported);
   }
 
+  void add(const WantList& list) {
+    put("kind", "want_list", "rank", list.rank, "world_size", list.world_size, "node", list.node,
+        "generation", list.generation, "round_bytes", list.round_bytes, "block_count",
+        list.blocks.size());
+    objects("blocks", list.blocks.size(), [&](uint64_t b) {
+      put("position", list.blocks[b].position, "length", list.blocks[b].length);
+    });
+  }
+
+  void add(const ExchangePlan& plan) {
+    put("kind", "exchange", "rank", plan.rank, "world_size", plan.world_size, "generation",
+        plan.generation, "span_bytes", plan.span_bytes, "round_count", plan.rounds.size(),
+        "route_count", plan.routes.size(), "target_count", plan.targets.size());
+    objects("routes", plan.routes.size(), [&](uint64_t r) {
+      const Route& route = plan.routes[r];
+      put("taker", route.taker, "source", route.source, "step", route.step, "target_count",
+          route.targets);
+    });
+  }
+
   void add(const GlobalSavePlan& plan) {
     const Catalog& catalog = plan.catalog;
     put("kind", "merged_save", "generation", plan.generation, "plan_digest",

@@ -22,6 +22,8 @@ struct WriteResult;
 struct MergedSave;
 struct Description;
 struct LocalPart;
+struct WantList;
+struct Exchange;
 }  // namespace shardwright::wire
 
 namespace shardwright::plan::internal {
@@ -31,9 +33,10 @@ inline constexpr uint32_t kPlanSchemaMinor = 0;
 inline constexpr char kPlanIdentifier[] = "SHWP";
 
 // The tables of bodies. Like the plans of AnyPlan they stand in the order of the kinds.
-using Body = std::variant<const wire::LocalSave*, const wire::WriteList*, const wire::Load*,
-                          const wire::WriteResult*, const wire::MergedSave*,
-                          const wire::Description*, const wire::LocalPart*>;
+using Body =
+    std::variant<const wire::LocalSave*, const wire::WriteList*, const wire::Load*,
+                 const wire::WriteResult*, const wire::MergedSave*, const wire::Description*,
+                 const wire::LocalPart*, const wire::WantList*, const wire::Exchange*>;
 
 // The place of Each among the alternatives.
 template <typename Each, typename Variant>
@@ -58,6 +61,8 @@ std::vector<std::string> findings_of(const WriteList& list, size_t limit);
 std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit);
 std::vector<std::string> findings_of(const WriteResult& result, size_t limit);
 std::vector<std::string> findings_of(const GlobalSavePlan& plan, size_t limit);
+std::vector<std::string> findings_of(const WantList& list, size_t limit);
+std::vector<std::string> findings_of(const ExchangePlan& plan, size_t limit);
 inline std::vector<std::string> findings_of(const LocalPlan& plan, size_t limit) {
   return part_findings(view_of(plan.part), &plan.description, limit);
 }

@@ -78,7 +78,7 @@ std::span<const std::byte> finish(flatbuffers::FlatBufferBuilder* builder,
                                   flatbuffers::Offset<Table> body) {
   constexpr size_t kKind = index_in<const Table*, Body> + 1;
   constexpr size_t kFieldBytes = sizeof(flatbuffers::voffset_t);
-  static_assert(wire::PlanBuffer::VT_LOCAL_PART ==
+  static_assert(wire::PlanBuffer::VT_EXCHANGE ==
                 wire::PlanBuffer::VT_KIND + std::variant_size_v<Body> * kFieldBytes);
   wire::PlanBufferBuilder root(*builder);
   root.add_schema_major(kPlanSchemaMajor);

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/plan/exchange_plan.h"
 #include "core/plan/load_plan.h"
 #include "core/plan/local_plan.h"
 #include "core/plan/rank_plans.h"
@@ -27,7 +28,9 @@ enum class PlanKind : int32_t {
   kWriteResult = 4,
   kMergedSave = 5,
   kDescription = 6,
-  kLocalPart = 7
+  kLocalPart = 7,
+  kWantList = 8,
+  kExchange = 9
 };
 using Bytes = std::vector<std::byte>;
 
@@ -51,6 +54,8 @@ Result<Bytes> encode(const LocalPart& part);
 Result<Bytes> encode(const WriteList& list);
 Result<Bytes> encode(const LoadPlan& plan);
 Result<Bytes> encode(const WriteResult& result);
+Result<Bytes> encode(const WantList& list);
+Result<Bytes> encode(const ExchangePlan& plan);
 Result<Bytes> encode(const GlobalSavePlan& plan);  // without lists, for tools
 
 // 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
@@ -61,7 +66,7 @@ Result<Digest128> items_digest(const LocalPlan& plan);
 
 // Plans in the order of their kinds.
 using AnyPlan = std::variant<LocalPlan, WriteList, LoadPlan, WriteResult, GlobalSavePlan,
-                             Description, LocalPart>;
+                             Description, LocalPart, WantList, ExchangePlan>;
 // One of them. The part of a LocalPlan fits its description; make_rank_plans finds out whether a
 // LocalPart by itself does. A GlobalSavePlan has no writes; its covers are proved, unless it is one
 // of merged descriptions (no generation).

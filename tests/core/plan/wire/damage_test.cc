@@ -84,6 +84,12 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
     case PlanKind::kDescription:
       EXPECT_TRUE(decode<Description>(encoded(*decode<Description>(changed))).ok());
       return;
+    case PlanKind::kWantList:
+      EXPECT_TRUE(decode<WantList>(encoded(*decode<WantList>(changed))).ok());
+      return;
+    case PlanKind::kExchange:
+      EXPECT_TRUE(decode<ExchangePlan>(encoded(*decode<ExchangePlan>(changed))).ok());
+      return;
     case PlanKind::kLocalPart:
       EXPECT_TRUE(decode<LocalPart>(encoded(*decode<LocalPart>(changed))).ok());
       return;
@@ -287,6 +293,35 @@ TEST(PlanBufferDamage, LoadPlansMeanSomething) {
        {"among those missing", [](LoadPlan& plan) { plan.missing[0] = "\xFF"; }},
        {"among those unexpected",
         [](LoadPlan& plan) { plan.unexpected[0] = std::string(70000, 'x'); }}});
+}
+
+TEST(PlanBufferDamage, PlansOfAnExchangeMeanSomething) {
+  expect_findings<WantList>(
+      sample_want_list(), PlanKind::kWantList,
+      {{"rank 4", [](WantList& list) { list.rank = 4; }},
+       {"node -1", [](WantList& list) { list.node = -1; }},
+       {"rank 2 of 0", [](WantList& list) { list.world_size = 0; }},
+       {"generation", [](WantList& list) { list.generation = "x"; }},
+       {"bytes at", [](WantList& list) { list.blocks[0].length = 0; }},
+       {"bytes at", [](WantList& list) { list.blocks[2].length = ~uint64_t{0}; }},
+       {"above", [](WantList& list) { list.blocks[1] = list.blocks[0]; }}});
+  expect_findings<ExchangePlan>(
+      sample_exchange(), PlanKind::kExchange,
+      {{"rank 4", [](ExchangePlan& plan) { plan.rank = 4; }},
+       {"rank 2 of -1", [](ExchangePlan& plan) { plan.world_size = -1; }},
+       {"generation", [](ExchangePlan& plan) { plan.generation = "x"; }},
+       {"targets", [](ExchangePlan& plan) { plan.targets.pop_back(); }},
+       {"targets", [](ExchangePlan& plan) { plan.targets.push_back(1); }},
+       {"to rank 4", [](ExchangePlan& plan) { plan.targets[0] = 4; }},
+       {"to rank 2", [](ExchangePlan& plan) { plan.targets[0] = 2; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[0].targets = 5; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[0].taker = 4; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[0].step = 1; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[2].step = 0; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[2].source = 2; }},
+       {"cannot be", [](ExchangePlan& plan) { plan.routes[1].source = 1; }},
+       {"ascend", [](ExchangePlan& plan) { plan.rounds[1] = 0; }},
+       {"spans", [](ExchangePlan& plan) { plan.span_bytes = 0; }}});
 }
 
 TEST(PlanBufferDamage, WriteResultsMeanSomething) {

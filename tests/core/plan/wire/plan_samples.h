@@ -120,6 +120,29 @@ inline WriteResult sample_write_result() {
   return result;
 }
 
+inline WantList sample_want_list() {
+  WantList list;
+  list.rank = 2;
+  list.world_size = 4;
+  list.node = 2;
+  list.generation = kGeneration;
+  list.round_bytes = 1 << 20;
+  list.blocks = {{0, 4096}, {4096, 1 << 20}, {5 << 20, 17}};
+  return list;
+}
+
+inline ExchangePlan sample_exchange() {
+  ExchangePlan plan;
+  plan.rank = 2;
+  plan.world_size = 4;
+  plan.generation = kGeneration;
+  plan.span_bytes = 1 << 20;
+  plan.routes = {{2, Route::kStored, 0, 2}, {}, {2, 0, 1, 0}};
+  plan.targets = {0, 3};
+  plan.rounds = {0, 1, 5, 6};
+  return plan;
+}
+
 inline LocalPlan sample_by_layouts() {
   const Mesh mesh{{2, 2}, {"dp", "tp"}, {}};
   const Result<std::shared_ptr<const Layout>> layout =
@@ -171,6 +194,8 @@ inline std::vector<Sample> all_samples() {
           {"merged_save.described", PlanKind::kMergedSave, sample_merged_described()},
           {"description", PlanKind::kDescription, encoded(sample_by_layouts().description)},
           {"local_part", PlanKind::kLocalPart, encoded(sample_by_layouts().part)},
+          {"want_list", PlanKind::kWantList, encoded(sample_want_list())},
+          {"exchange", PlanKind::kExchange, encoded(sample_exchange())},
           {"local_save.by_layouts", PlanKind::kLocalSave, encoded(sample_by_layouts())}};
 }
 
@@ -189,6 +214,10 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode<GlobalSavePlan>(buffer).status();
     case PlanKind::kDescription:
       return decode<Description>(buffer).status();
+    case PlanKind::kWantList:
+      return decode<WantList>(buffer).status();
+    case PlanKind::kExchange:
+      return decode<ExchangePlan>(buffer).status();
     case PlanKind::kLocalPart:
       return decode<LocalPart>(buffer).status();
   }

@@ -99,6 +99,28 @@ TEST(PlanBuffer, LoadComesBack) {
   EXPECT_EQ(back->casts[0].wanted, DType::kFloat32);
 }
 
+TEST(PlanBuffer, PlansOfAnExchangeComeBack) {
+  const WantList list = sample_want_list();
+  const Result<WantList> listed = decode<WantList>(encoded(list));
+  ASSERT_TRUE(listed.ok()) << listed.status().to_string();
+  EXPECT_EQ(listed->rank, list.rank);
+  EXPECT_EQ(listed->world_size, list.world_size);
+  EXPECT_EQ(listed->node, list.node);
+  EXPECT_EQ(listed->generation, list.generation);
+  EXPECT_EQ(listed->round_bytes, list.round_bytes);
+  EXPECT_EQ(listed->blocks, list.blocks);
+  const ExchangePlan plan = sample_exchange();
+  const Result<ExchangePlan> back = decode<ExchangePlan>(encoded(plan));
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(back->rank, plan.rank);
+  EXPECT_EQ(back->world_size, plan.world_size);
+  EXPECT_EQ(back->generation, plan.generation);
+  EXPECT_EQ(back->span_bytes, plan.span_bytes);
+  EXPECT_EQ(back->routes, plan.routes);
+  EXPECT_EQ(back->targets, plan.targets);
+  EXPECT_EQ(back->rounds, plan.rounds);
+}
+
 TEST(PlanBuffer, WriteResultComesBack) {
   const WriteResult result = sample_write_result();
   const Result<WriteResult> back = decode<WriteResult>(encoded(result));
@@ -168,7 +190,8 @@ TEST(PlanBuffer, KindsAreToldApart) {
     EXPECT_TRUE(validate_plan(sample.bytes).empty()) << validate_plan(sample.bytes)[0];
     for (const PlanKind wanted :
          {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad, PlanKind::kWriteResult,
-          PlanKind::kMergedSave, PlanKind::kDescription, PlanKind::kLocalPart}) {
+          PlanKind::kMergedSave, PlanKind::kDescription, PlanKind::kLocalPart, PlanKind::kWantList,
+          PlanKind::kExchange}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();
