@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gather_v and scatter_v over a transport that has none: ranks tell their sizes, then everybody
-// gets everything and takes its own. A rank that cannot go on aborts, because others cannot know.
+// gather_v, scatter_v and all_to_all_v over a transport that has none: ranks tell their sizes, then
+// everybody gets everything and takes its own. A rank that cannot go on aborts, because others
+// cannot know.
 #include "core/collective/collective.h"
 
 #include <algorithm>
@@ -26,6 +27,13 @@ Status no_fit(std::string_view operation, const Collective& collective) {
       .with_detail("rank", fmt::to_string(collective.rank()));
 }
 
+// Of all_to_all_v: what this rank says does not go together, or is not what another one says.
+Status no_pair(const Collective& collective, std::string_view what) {
+  return invalid_argument(fmt::format("all_to_all_v on '{}': rank {} {}", collective.name(),
+                                      collective.rank(), what))
+      .with_detail("rank", fmt::to_string(collective.rank()));
+}
+
 Result<size_t> total_of(std::span<const uint64_t> sizes) {
   uint64_t total = 0;
   size_t fits = 0;
@@ -34,6 +42,11 @@ Result<size_t> total_of(std::span<const uint64_t> sizes) {
   }
   if (!checked_cast(total, &fits)) return invalid_argument("more bytes than memory has");
   return fits;
+}
+
+bool is_total_of(std::span<const uint64_t> sizes, size_t bytes) {
+  const Result<size_t> total = total_of(sizes);
+  return total.ok() && *total == bytes;
 }
 
 // Runs body(&moved), which returns early when the transport fails (moved). What fails on this rank
@@ -90,6 +103,43 @@ Status Collective::scatter_v(const Call& call, std::span<const std::byte> in,
     if (rank() == root) std::ranges::copy(in, all.begin());
     *moved = broadcast(call, all, root);
     if (moved->ok()) std::ranges::copy(std::span(all).subspan(begin, out.size()), out.begin());
+    return {};
+  });
+}
+
+Status Collective::all_to_all_v(const Call& call, std::span<const std::byte> in,
+                                std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                                std::span<const uint64_t> out_sizes) {
+  return emulated(*this, "all_to_all_v", [&](Status* moved) -> Status {
+    const auto world = static_cast<size_t>(size());
+    const auto own = static_cast<size_t>(rank());
+    if (in_sizes.size() != world || !is_total_of(in_sizes, in.size()) ||
+        out_sizes.size() != world || !is_total_of(out_sizes, out.size()))
+      return no_pair(*this, "has sizes that are not those of its ranks and memory");
+    std::vector<uint64_t> told(world * world);  // a row of each rank that sends
+    *moved = all_gather(call, std::as_bytes(in_sizes), std::as_writable_bytes(std::span(told)));
+    if (!moved->ok()) return {};
+    const auto row = [&](size_t from) { return std::span(told).subspan(from * world, world); };
+    std::vector<uint64_t> sent(world);
+    for (size_t from = 0; from < world; ++from) {
+      SHW_ASSIGN_OR_RETURN(sent[from], total_of(row(from)));
+      if (row(from)[own] != out_sizes[from]) {
+        return no_pair(*this, fmt::format("expects {} bytes of rank {}, which sends {}",
+                                          out_sizes[from], from, row(from)[own]));
+      }
+    }
+    if (!std::ranges::equal(row(own), in_sizes)) return no_pair(*this, "was told other sizes");
+    SHW_ASSIGN_OR_RETURN(const size_t total, total_of(sent));
+    std::vector<std::byte> all(total);
+    *moved = all_gather_v(call, in, all, sent);
+    if (!moved->ok()) return {};
+    std::span<const std::byte> rest = all;
+    auto at = out.begin();
+    for (size_t from = 0; from < world; ++from) {
+      SHW_ASSIGN_OR_RETURN(const size_t begin, total_of(row(from).first(own)));
+      at = std::ranges::copy(rest.subspan(begin, out_sizes[from]), at).out;
+      rest = rest.subspan(sent[from]);
+    }
     return {};
   });
 }

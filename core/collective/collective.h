@@ -52,6 +52,13 @@ class Collective {
   virtual bool has_scatter_v() const { return false; }
   virtual Status scatter_v(const Call& call, std::span<const std::byte> in,
                            std::span<const uint64_t> sizes, std::span<std::byte> out, int32_t root);
+  // Each rank sends in_sizes[r] bytes to rank r and receives out_sizes[r] from it, itself included;
+  // parts lie back to back in rank order, in and out have no byte in common. Every rank knows its
+  // two rows: out_sizes[s] here is in_sizes[here] on rank s. Without one likewise.
+  virtual bool has_all_to_all_v() const { return false; }
+  virtual Status all_to_all_v(const Call& call, std::span<const std::byte> in,
+                              std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                              std::span<const uint64_t> out_sizes);
   // SUM that does not fit is OUT_OF_RANGE.
   virtual Status all_reduce_i64(const Call& call, std::span<int64_t> values,
                                 ReduceOperation operation) = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collective/counting_collective.h"
 
+#include <utility>
+
 namespace shardwright::collective {
 
 Status CountingCollective::counted(Status moved, uint64_t bytes) {
@@ -35,6 +37,17 @@ Status CountingCollective::scatter_v(const Call& call, std::span<const std::byte
                                      int32_t root) {
   if (!has_scatter_v()) return Collective::scatter_v(call, in, sizes, out, root);
   return counted(inner_.scatter_v(call, in, sizes, out, root), rank() == root ? 0 : out.size());
+}
+
+Status CountingCollective::all_to_all_v(const Call& call, std::span<const std::byte> in,
+                                        std::span<const uint64_t> in_sizes,
+                                        std::span<std::byte> out,
+                                        std::span<const uint64_t> out_sizes) {
+  if (!has_all_to_all_v()) return Collective::all_to_all_v(call, in, in_sizes, out, out_sizes);
+  Status moved = inner_.all_to_all_v(call, in, in_sizes, out, out_sizes);
+  // Sizes of the wrong number have been refused by now.
+  const uint64_t own = moved.ok() ? out_sizes[static_cast<size_t>(rank())] : 0;
+  return counted(std::move(moved), out.size() - own);
 }
 
 Status CountingCollective::all_reduce_i64(const Call& call, std::span<int64_t> values,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CountingCollective: another collective, and how many bytes of other ranks came to this one. Where
-// the other has no gather_v or scatter_v, what takes their place is counted. Used as the other is.
+// the other has no gather_v, scatter_v or all_to_all_v, what takes their place is counted. Used as
+// the other is.
 #pragma once
 
 #include "core/collective/collective.h"
@@ -29,6 +30,10 @@ class CountingCollective final : public Collective {
   bool has_scatter_v() const override { return inner_.has_scatter_v(); }
   Status scatter_v(const Call& call, std::span<const std::byte> in, std::span<const uint64_t> sizes,
                    std::span<std::byte> out, int32_t root) override;
+  bool has_all_to_all_v() const override { return inner_.has_all_to_all_v(); }
+  Status all_to_all_v(const Call& call, std::span<const std::byte> in,
+                      std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                      std::span<const uint64_t> out_sizes) override;
   Status all_reduce_i64(const Call& call, std::span<int64_t> values,
                         ReduceOperation operation) override;
   void abort(const Status& cause) noexcept override { inner_.abort(cause); }

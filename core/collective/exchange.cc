@@ -5,8 +5,9 @@
 //      many bytes move. The least of each number over all ranks, and the most as the least of its
 //      complement.
 //   2. When a rank has failed: how many did (all_reduce), and the lowest one broadcasts its status.
-//   3. Else the payload, with headers in front: gather_v to rank 0, broadcast or scatter_v from it.
-//      Only where ranks move unequal numbers of bytes, the numbers go before it the same way.
+//   3. Else the payload, with headers in front: gather_v to rank 0, broadcast or scatter_v from it,
+//      all_to_all_v between all (exchange_all_to_all.cc). Only where ranks move unequal numbers of
+//      bytes, the numbers go before it the same way.
 // A world of one rank carries no payload.
 //
 // A transport may carry anything. The numbers of 1 and 2 travel twice and must come back the same,
@@ -15,26 +16,20 @@
 #include "core/collective/exchange.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
+#include "core/collective/exchange_internal.h"
 #include "core/collective/status_bytes_internal.h"
 
 namespace shardwright::collective {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "headers travel in little-endian order");
-
-struct Header {
-  uint64_t sequence = 0;
-  uint32_t tag = 0;
-  uint32_t reserved0 = 0;
-};
-static_assert(sizeof(Header) == Exchange::kHeaderBytes);
+using internal::Header;
+using internal::total_bytes;
 
 constexpr size_t kMostWords = 16;       // of one reduction
 constexpr int64_t kNobody = INT64_MAX;  // the least of no rank
@@ -51,18 +46,6 @@ std::string position_text(uint64_t position) {
 // A rank and what it says, so that the least is that of the lowest rank.
 int64_t of_rank(int32_t rank, uint32_t value) {
   return static_cast<int64_t>(rank) << 32 | value;
-}
-
-// Sizes of all ranks as positions in one buffer.
-Result<size_t> total_bytes(std::span<const uint64_t> sizes) {
-  uint64_t total = 0;
-  size_t fits = 0;
-  for (const uint64_t size : sizes) {
-    if (!checked_add(total, size, &total))
-      return internal_error("ranks bring more bytes than can be counted");
-  }
-  if (!checked_cast(total, &fits)) return internal_error("ranks bring more bytes than memory has");
-  return fits;
 }
 
 // The failure that all ranks return, on this one: where a callback of its own host failed, too, the
@@ -95,6 +78,17 @@ class EncodedStatus {
 
 }  // namespace
 
+Result<size_t> internal::total_bytes(std::span<const uint64_t> sizes) {
+  uint64_t total = 0;
+  size_t fits = 0;
+  for (const uint64_t size : sizes) {
+    if (!checked_add(total, size, &total))
+      return internal_error("ranks bring more bytes than can be counted");
+  }
+  if (!checked_cast(total, &fits)) return internal_error("ranks bring more bytes than memory has");
+  return fits;
+}
+
 // The lowest rank that has failed.
 struct Exchange::Failed {
   int32_t rank = 0;
@@ -124,15 +118,6 @@ std::span<const std::byte> Gathered::part(size_t from) const {
 
 Exchange::Exchange(Collective& collective, int64_t timeout_ns) : collective_(collective) {
   call_.timeout_ns = timeout_ns;
-}
-
-template <typename Step>
-auto Exchange::whole(const Step& step) noexcept -> decltype(step()) {
-  try {
-    return step();
-  } catch (...) {
-    return break_off(failure_of_exception("an exchange between ranks"));
-  }
 }
 
 Status Exchange::break_off(Status failure) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchange: the steps that the ranks of one call take together over a Collective. Only the
-// coordinator (rank 0) receives more than a handful of numbers, its own part, or what all are told.
+// Exchange: the steps that the ranks of one call take together over a Collective. What swap and
+// trade bring a rank is what others have for it; in all other steps only the coordinator (rank 0)
+// receives more than a handful of numbers, its own part, or what all are told.
 #pragma once
 
 #include <array>
@@ -17,13 +18,13 @@
 
 namespace shardwright::collective {
 
-// What a step gathered: the bytes of all ranks one after the other, each behind its header; nothing
-// on ranks other than the coordinator. It may be used again and again; with enough room in it a
-// step needs no memory to send and to learn what others bring.
+// What a step gathered: the bytes of all ranks one after the other, each behind its header; after
+// gather nothing on ranks other than the coordinator. It may be used again and again; with enough
+// room in it gather needs no memory to send and to learn what others bring.
 class Gathered {
  public:
-  // Room for `world` ranks that bring at most bytes_each; world 1 on a rank that only sends. May
-  // throw std::bad_alloc.
+  // Room for a gather by `world` ranks that bring at most bytes_each; world 1 on a rank that only
+  // sends. May throw std::bad_alloc.
   void reserve(size_t world, size_t bytes_each);
   size_t size() const { return sizes_.size(); }
   // What rank `from` brought.
@@ -36,6 +37,7 @@ class Gathered {
   std::vector<uint64_t> sizes_;         // with headers
   std::vector<uint64_t> begins_;        // in received_, behind the headers
   std::vector<uint64_t> size_of_size_;  // the sizes of sizes_ while it is gathered
+  std::vector<uint64_t> sent_sizes_;    // of trade: of each part in sent_
 };
 
 // What a rank says where all must say the same, and its digest.
@@ -91,6 +93,19 @@ class Exchange {
   // Each rank's part reaches it, from the coordinator.
   Result<std::vector<std::byte>> scatter(uint32_t tag, const Status& mine,
                                          std::span<const std::vector<std::byte>> parts) noexcept;
+  // Bytes between all ranks whose sizes both sides know: in_sizes[r] go to rank r, out_sizes[r]
+  // come from it, back to back in rank order in memory of the caller (in and out have no byte in
+  // common). They travel as they are, without a header, and need no memory where the transport has
+  // all_to_all_v. Sizes and memory that do not go together on one rank are INTERNAL on all, and
+  // nothing moves; what two ranks say of one another is the transport's to compare. After a failure
+  // that breaks the exchange, out may hold anything.
+  Status swap(uint32_t tag, const Status& mine, std::span<const std::byte> in,
+              std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+              std::span<const uint64_t> out_sizes) noexcept;
+  // Bytes between all ranks whose sizes only the sender knows: parts[r] goes to rank r (one part
+  // per rank, else INTERNAL on all), and on every rank *all then holds what each had for it.
+  Status trade(uint32_t tag, const Status& mine, std::span<const std::vector<std::byte>> parts,
+               Gathered* all) noexcept;
   void abort(const Status& cause) noexcept;
 
  private:
@@ -126,6 +141,20 @@ class Exchange {
   Result<std::optional<Difference>> find_difference(uint64_t first_size, const Said& said);
   struct Parts;
   Result<std::vector<std::byte>> receive_part(const Range& sizes, const Parts& parts);
+  // What this rank sends to each and receives from each.
+  struct Rows {
+    std::span<const std::byte> in;
+    std::span<const uint64_t> in_sizes;
+    std::span<std::byte> out;
+    std::span<const uint64_t> out_sizes;
+  };
+  Status move_all_to_all(const Rows& rows);
+  // What this rank sent to itself is as it was, in its first most_bytes.
+  Status check_own_part(const Rows& rows, size_t most_bytes);
+  // Before the step opens, like compose; *sizes: least and most of the parts.
+  Status compose_parts(uint32_t tag, std::span<const std::vector<std::byte>> parts, Gathered* all,
+                       Range* sizes);
+  Status trade_sizes(const Range& sizes, Gathered* all);
   Status check_header(size_t rank, std::span<const std::byte> payload);
   Status break_off(Status failure) noexcept;
   Status garbled();

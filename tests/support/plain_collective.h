@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A transport of another, without operations that a transport may lack: the interface's own take
-// their place. Used as the other is.
+// their place. Tests make of it transports that do an operation in a way of their own. Used as the
+// other is.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace shardwright::test {
 
-class PlainCollective final : public collective::Collective {
+class PlainCollective : public collective::Collective {
  public:
   explicit PlainCollective(std::unique_ptr<collective::Collective> inner)
       : inner_(std::move(inner)) {}
@@ -35,6 +36,9 @@ class PlainCollective final : public collective::Collective {
     return inner_->all_reduce_i64(call, values, operation);
   }
   void abort(const Status& cause) noexcept override { inner_->abort(cause); }
+
+ protected:
+  collective::Collective& inner() { return *inner_; }
 
  private:
   std::unique_ptr<collective::Collective> inner_;

@@ -70,6 +70,17 @@ class SingleCollective final : public Collective {
     return all_gather(call, in, out);
   }
 
+  bool has_all_to_all_v() const override { return true; }
+  Status all_to_all_v(const Call& call, std::span<const std::byte> in,
+                      std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                      std::span<const uint64_t> out_sizes) override {
+    for (const std::span<const uint64_t> sizes : {in_sizes, out_sizes}) {
+      if (sizes.size() != 1) return wrong_size("all_to_all_v", 1, sizes.size());
+      if (sizes[0] != in.size()) return wrong_size("all_to_all_v", in.size(), sizes[0]);
+    }
+    return all_gather(call, in, out);
+  }
+
   Status all_reduce_i64(const Call&, std::span<int64_t>, ReduceOperation) override {
     return failure();
   }

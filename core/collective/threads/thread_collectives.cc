@@ -20,7 +20,16 @@
 namespace shardwright::collective {
 namespace {
 
-enum class Kind { kBarrier, kBroadcast, kAllGather, kAllGatherV, kGatherV, kScatterV, kAllReduce };
+enum class Kind {
+  kBarrier,
+  kBroadcast,
+  kAllGather,
+  kAllGatherV,
+  kGatherV,
+  kScatterV,
+  kAllToAllV,
+  kAllReduce,
+};
 
 std::string_view kind_name(Kind kind) {
   switch (kind) {
@@ -36,6 +45,8 @@ std::string_view kind_name(Kind kind) {
       return "gather_v";
     case Kind::kScatterV:
       return "scatter_v";
+    case Kind::kAllToAllV:
+      return "all_to_all_v";
     case Kind::kAllReduce:
       return "all_reduce";
   }
@@ -43,13 +54,15 @@ std::string_view kind_name(Kind kind) {
 }
 
 // What one rank lays down for a round; the memory is its caller's and stays until it leaves. Of
-// gather_v only the root has out and sizes, of scatter_v only the root has in and sizes.
+// gather_v only the root has out and sizes, of scatter_v only the root has in and sizes; of
+// all_to_all_v the sizes are those of in, and out has its own.
 struct Slot {
   Kind kind = Kind::kBarrier;
   Call call;
   std::span<const std::byte> in;
   std::span<std::byte> out;
   std::span<const uint64_t> sizes;
+  std::span<const uint64_t> out_sizes;
   std::span<int64_t> values;
   ReduceOperation operation = ReduceOperation::kSum;
   int32_t root = 0;
@@ -68,6 +81,7 @@ std::string signature(const Slot& slot) {
                                  slot.call.tag);
   switch (slot.kind) {
     case Kind::kBarrier:
+    case Kind::kAllToAllV:
       break;
     case Kind::kBroadcast:
       text += fmt::format(" of {} bytes from rank {}", slot.out.size(), slot.root);
@@ -99,7 +113,8 @@ bool is_same_operation(const Slot& a, const Slot& b) {
       a.root != b.root || a.operation != b.operation || a.values.size() != b.values.size()) {
     return false;
   }
-  if (a.kind == Kind::kGatherV || a.kind == Kind::kScatterV) return true;
+  if (a.kind == Kind::kGatherV || a.kind == Kind::kScatterV || a.kind == Kind::kAllToAllV)
+    return true;
   return a.out.size() == b.out.size() && std::ranges::equal(a.sizes, b.sizes);
 }
 
@@ -108,21 +123,26 @@ Status bad_argument(size_t rank, std::string text) {
       .with_detail("rank", fmt::to_string(rank));
 }
 
-// The sizes that a rank gives, one per rank, against its buffer for all of them.
-Status check_sizes(const Slot& slot, size_t rank, size_t world, size_t buffer_bytes) {
-  const std::string_view name = kind_name(slot.kind);
-  if (slot.sizes.size() != world) {
+// Sizes that a rank gives, one per rank, and how much memory it has for all of them.
+struct Row {
+  std::span<const uint64_t> sizes;
+  size_t buffer_bytes = 0;
+};
+
+Status check_row(Kind kind, size_t rank, size_t world, const Row& row) {
+  const std::string_view name = kind_name(kind);
+  if (row.sizes.size() != world) {
     return bad_argument(
-        rank, fmt::format("{} with {} sizes for {} ranks", name, slot.sizes.size(), world));
+        rank, fmt::format("{} with {} sizes for {} ranks", name, row.sizes.size(), world));
   }
   uint64_t total = 0;
-  for (const uint64_t size : slot.sizes) {
+  for (const uint64_t size : row.sizes) {
     if (!checked_add(total, size, &total))
       return bad_argument(rank, fmt::format("{} is too large", name));
   }
-  if (total == buffer_bytes) return {};
+  if (total == row.buffer_bytes) return {};
   return bad_argument(rank, fmt::format("{} of {} bytes in all with {} bytes of memory", name,
-                                        total, buffer_bytes));
+                                        total, row.buffer_bytes));
 }
 
 Status wrong_part(const Slot& slot, size_t rank, uint64_t own, uint64_t told) {
@@ -141,12 +161,16 @@ Status check_slot(const Slot& slot, size_t rank, size_t world) {
                                           slot.in.size(), world, slot.out.size()));
   }
   const bool is_root = std::cmp_equal(slot.root, rank);
-  if (slot.kind == Kind::kGatherV && is_root)
-    return check_sizes(slot, rank, world, slot.out.size());
-  if (slot.kind == Kind::kScatterV && is_root)
-    return check_sizes(slot, rank, world, slot.in.size());
+  const Row sent{slot.sizes, slot.in.size()};
+  const Row received{slot.sizes, slot.out.size()};
+  if (slot.kind == Kind::kGatherV && is_root) return check_row(slot.kind, rank, world, received);
+  if (slot.kind == Kind::kScatterV && is_root) return check_row(slot.kind, rank, world, sent);
+  if (slot.kind == Kind::kAllToAllV) {
+    SHW_RETURN_IF_ERROR(check_row(slot.kind, rank, world, sent));
+    return check_row(slot.kind, rank, world, {slot.out_sizes, slot.out.size()});
+  }
   if (slot.kind != Kind::kAllGatherV) return {};
-  SHW_RETURN_IF_ERROR(check_sizes(slot, rank, world, slot.out.size()));
+  SHW_RETURN_IF_ERROR(check_row(slot.kind, rank, world, received));
   if (slot.sizes[rank] == slot.in.size()) return {};
   return wrong_part(slot, rank, slot.in.size(), slot.sizes[rank]);
 }
@@ -156,6 +180,15 @@ Status check_part(const Slot& slot, const Slot& root, size_t rank) {
   if (slot.kind != Kind::kGatherV && slot.kind != Kind::kScatterV) return {};
   const uint64_t own = slot.kind == Kind::kGatherV ? slot.in.size() : slot.out.size();
   return own == root.sizes[rank] ? Status() : wrong_part(slot, rank, own, root.sizes[rank]);
+}
+
+// What rank `to` expects of rank `from` against what that one sends it.
+Status check_pair(const Slot& receiver, size_t to, const Slot& sender, size_t from) {
+  const uint64_t expected = receiver.out_sizes[from];
+  const uint64_t sent = sender.sizes[to];
+  if (expected == sent) return {};
+  return bad_argument(to, fmt::format("{} expects {} bytes of rank {}, which sends {}",
+                                      kind_name(receiver.kind), expected, from, sent));
 }
 
 class Group {
@@ -276,11 +309,34 @@ class Group {
                .with_detail("tag", fmt::to_string(slots_[rank]->call.tag)));
       return failure_;
     }
+    if (slots_[0]->kind == Kind::kAllToAllV) return check_pairs();
     if (!has_root(slots_[0]->kind)) return {};
     const Slot& root = *slots_[static_cast<size_t>(slots_[0]->root)];
     for (size_t rank = 0; rank < slots_.size(); ++rank)
       SHW_RETURN_IF_ERROR(check_part(*slots_[rank], root, rank));
     return {};
+  }
+
+  Status check_pairs() SHW_REQUIRES(mutex_) {
+    for (size_t to = 0; to < slots_.size(); ++to) {
+      for (size_t from = 0; from < slots_.size(); ++from)
+        SHW_RETURN_IF_ERROR(check_pair(*slots_[to], to, *slots_[from], from));
+    }
+    return {};
+  }
+
+  // Sender by sender; the out of a slot becomes what is not filled yet.
+  void move_pairs() SHW_REQUIRES(mutex_) {
+    for (const std::optional<Slot>& from : slots_) {
+      std::span<const std::byte> rest = from->in;
+      for (size_t to = 0; to < slots_.size(); ++to) {
+        const auto bytes = static_cast<size_t>(from->sizes[to]);
+        std::span<std::byte>& out = slots_[to]->out;
+        std::ranges::copy(rest.first(bytes), out.begin());
+        rest = rest.subspan(bytes);
+        out = out.subspan(bytes);
+      }
+    }
   }
 
   Status move_bytes() SHW_REQUIRES(mutex_) {
@@ -308,6 +364,7 @@ class Group {
         for (const std::optional<Slot>& from : slots_) at = std::ranges::copy(from->in, at).out;
       }
     }
+    if (first.kind == Kind::kAllToAllV) move_pairs();
     return first.kind == Kind::kAllReduce ? reduce() : Status();
   }
 
@@ -405,6 +462,17 @@ class ThreadCollective final : public Collective {
     slot.out = out;
     slot.sizes = sizes;
     slot.root = root;
+    return take_part(slot);
+  }
+  bool has_all_to_all_v() const override { return true; }
+  Status all_to_all_v(const Call& call, std::span<const std::byte> in,
+                      std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                      std::span<const uint64_t> out_sizes) override {
+    Slot slot = make_slot(Kind::kAllToAllV, call);
+    slot.in = in;
+    slot.sizes = in_sizes;
+    slot.out = out;
+    slot.out_sizes = out_sizes;
     return take_part(slot);
   }
   Status all_reduce_i64(const Call& call, std::span<int64_t> values,

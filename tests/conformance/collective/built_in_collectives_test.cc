@@ -12,7 +12,7 @@ CollectiveMaker threads(int32_t world_size) {
           [world_size] { return make_thread_collectives(world_size); }};
 }
 
-// By what the interface does for a transport without gather_v and scatter_v.
+// By what the interface does for a transport without gather_v, scatter_v and all_to_all_v.
 CollectiveMaker plain(int32_t world_size) {
   return {"plain_" + std::to_string(world_size), world_size, [world_size] {
             Members members = make_thread_collectives(world_size);
