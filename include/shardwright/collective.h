@@ -184,6 +184,20 @@ SHW_API SHW_MUST_USE shw_status shw_collective_scatter_v(
     const void* SHW_NULLABLE parts, const uint64_t* SHW_NULLABLE sizes, void* SHW_NULLABLE data,
     uint64_t size, int32_t root, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Sends sent_sizes[rank] bytes to each rank and receives received_sizes[rank] bytes from it, this
+ * rank itself included. The parts lie back to back in rank order in `sent` and in `received`, which
+ * have no byte in common; both rows have one size per rank. What a rank expects of another one must
+ * be what that one sends it: else all fail with INVALID_ARGUMENT, and no byte moves.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_all_to_all_v(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    const void* SHW_NULLABLE sent, const uint64_t* sent_sizes, void* SHW_NULLABLE received,
+    const uint64_t* received_sizes, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
  * Threads: exclusive(collective)
  * Blocks: collective

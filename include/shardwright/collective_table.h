@@ -100,6 +100,19 @@ typedef shw_status(SHW_CALLBACK* shw_collective_scatter_v_fn)(void* user,
                                                               void* out, uint64_t size,
                                                               int32_t root, shw_error** err);
 
+/* Sends in_sizes[rank] bytes to each rank and receives out_sizes[rank] bytes from it, this rank
+ * itself included; the parts lie back to back in rank order in `in` and in `out`, which have no
+ * byte in common. Both rows of sizes are known beforehand: out_sizes[r] here is in_sizes[here] on
+ * rank r. A buffer of no bytes may be NULL.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_all_to_all_v_fn)(
+    void* user, const shw_collective_call* call, const void* in, const uint64_t* in_sizes,
+    void* out, const uint64_t* out_sizes, shw_error** err);
+
 /* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
  * Threads: exclusive(user)
  * Blocks: collective
@@ -128,10 +141,10 @@ typedef void(SHW_CALLBACK* shw_collective_abort_fn)(void* user, shw_status code,
  * Since: 0.1 unstable */
 typedef void(SHW_CALLBACK* shw_collective_release_fn)(void* user);
 
-/* Methods of a collective. `release` may be NULL. `gather_v` and `scatter_v` are there on all ranks
- * or NULL on all: then all_gather_v and broadcast take their place, by which every rank receives
- * what is meant for all. `reserved3` to `reserved7` stand for all_to_all_v, split, group_release,
- * start and test, and must be NULL.
+/* Methods of a collective. `release` may be NULL. `gather_v`, `scatter_v` and `all_to_all_v` are
+ * each there on all ranks or NULL on all: then all_gather_v and broadcast take their place, by
+ * which every rank receives what is meant for all. `reserved3` and `reserved5` to `reserved7` stand
+ * for split, group_release, start and test, and must be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_collective_vtable {
   uint32_t struct_size;
@@ -151,7 +164,7 @@ typedef struct shw_collective_vtable {
   shw_collective_scatter_v_fn scatter_v;
   void* reserved3;
   shw_collective_all_reduce_fn all_reduce_i64;
-  void* reserved4;
+  shw_collective_all_to_all_v_fn all_to_all_v;
   void* reserved5;
   void* reserved6;
   void* reserved7;
