@@ -68,12 +68,26 @@ Result<std::span<const uint64_t>> sizes_of_root(const collective::Collective& co
   return std::span(sizes, static_cast<size_t>(collective.size()));
 }
 
-Result<uint64_t> sum_of(std::span<const uint64_t> sizes) {
+Result<uint64_t> sum_of(std::span<const uint64_t> sizes, const char* parameter = "sizes") {
   uint64_t total = 0;
   for (const uint64_t size : sizes) {
-    if (!checked_add(total, size, &total)) return bad_argument("sizes", "their sum overflows");
+    if (!checked_add(total, size, &total)) return bad_argument(parameter, "their sum overflows");
   }
   return total;
+}
+
+// Sizes that every rank gives, one per rank.
+struct Row {
+  std::span<const uint64_t> sizes;
+  uint64_t total = 0;
+};
+
+Result<Row> row_of_sizes(const collective::Collective& collective, const uint64_t* sizes,
+                         const char* parameter) {
+  SHW_RETURN_IF_ERROR(need_pointer(sizes, parameter));
+  Row row{{sizes, static_cast<size_t>(collective.size())}};
+  SHW_ASSIGN_OR_RETURN(row.total, sum_of(row.sizes, parameter));
+  return row;
 }
 
 }  // namespace
@@ -273,6 +287,21 @@ shw_status shw_collective_scatter_v(shw_collective* collective, const shw_collec
     SHW_ASSIGN_OR_RETURN(const auto in, capi::bytes_argument(parts, total, "parts"));
     SHW_ASSIGN_OR_RETURN(const auto out, capi::writable(data, size, "data"));
     return transport.scatter_v(raw.call, in, list, out, root);
+  });
+}
+
+shw_status shw_collective_all_to_all_v(shw_collective* collective, const shw_collective_call* call,
+                                       const void* sent, const uint64_t* sent_sizes, void* received,
+                                       const uint64_t* received_sizes, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto raw, capi::raw_call(collective, call));
+    auto& transport = *raw.impl->collective;
+    SHW_ASSIGN_OR_RETURN(const auto in, capi::row_of_sizes(transport, sent_sizes, "sent_sizes"));
+    SHW_ASSIGN_OR_RETURN(const auto out,
+                         capi::row_of_sizes(transport, received_sizes, "received_sizes"));
+    SHW_ASSIGN_OR_RETURN(const auto from, capi::bytes_argument(sent, in.total, "sent"));
+    SHW_ASSIGN_OR_RETURN(const auto to, capi::writable(received, out.total, "received"));
+    return transport.all_to_all_v(raw.call, from, in.sizes, to, out.sizes);
   });
 }
 

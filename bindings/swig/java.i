@@ -64,6 +64,7 @@
 %ignore shw_collective_all_gather_v;
 %ignore shw_collective_gather_v;
 %ignore shw_collective_scatter_v;
+%ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
 %rename("$ignore", regextarget=1) "^shw_context_(plugins|open_|load_plugin)";
 

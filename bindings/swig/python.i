@@ -91,6 +91,7 @@
 %ignore shw_collective_all_gather_v;
 %ignore shw_collective_gather_v;
 %ignore shw_collective_scatter_v;
+%ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
 %rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan)_release$";
 

@@ -40,6 +40,7 @@
 %include "shardwright/job.h"
 %include "shardwright/storage_table.h"
 %include "shardwright/storage.h"
+%include "shardwright/collective_table.h"
 %include "shardwright/collective.h"
 %include "shardwright/context.h"
 %include "shardwright/save.h"

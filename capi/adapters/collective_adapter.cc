@@ -91,6 +91,16 @@ class HostCollective : public Collective {
                               error);
     });
   }
+  bool has_all_to_all_v() const override { return table_.all_to_all_v != nullptr; }
+  Status all_to_all_v(const Call& call, std::span<const std::byte> in,
+                      std::span<const uint64_t> in_sizes, std::span<std::byte> out,
+                      std::span<const uint64_t> out_sizes) override {
+    if (!has_all_to_all_v()) return Collective::all_to_all_v(call, in, in_sizes, out, out_sizes);
+    return run("all_to_all_v", call, [&](const shw_collective_call* made, shw_error** error) {
+      return table_.all_to_all_v(table_.user, made, in.data(), in_sizes.data(), out.data(),
+                                 out_sizes.data(), error);
+    });
+  }
   Status all_reduce_i64(const Call& call, std::span<int64_t> values,
                         ReduceOperation operation) override {
     return run("all_reduce_i64", call, [&](const shw_collective_call* made, shw_error** error) {

@@ -144,7 +144,6 @@ const StructRules& rules_of<shw_collective_call>() {
 template <>
 const StructRules& rules_of<shw_collective_vtable>() {
   static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_collective_vtable, reserved3),
-                                                SHW_RESERVED(shw_collective_vtable, reserved4),
                                                 SHW_RESERVED(shw_collective_vtable, reserved5),
                                                 SHW_RESERVED(shw_collective_vtable, reserved6),
                                                 SHW_RESERVED(shw_collective_vtable, reserved7)};

@@ -200,6 +200,26 @@ static shw_status pair_scatter_v(void* user, const shw_collective_call* call, co
   return exchange(pair, call, places[1 - root], sizes[1 - root], NULL, 0, err);
 }
 
+/* The other rank's part goes through the socket, this rank's own one does not. Sizes of that one
+ * which differ are told when the other rank has what it waits for. */
+static shw_status pair_all_to_all_v(void* user, const shw_collective_call* call, const void* in,
+                                    const uint64_t* in_sizes, void* out, const uint64_t* out_sizes,
+                                    shw_error** err) {
+  struct pair* pair = user;
+  const int32_t own = pair->rank, other = 1 - pair->rank;
+  const uint8_t* sent = in; /* NULL where nothing is sent: no arithmetic then */
+  uint8_t* received = out;
+  const uint8_t* from[2] = {sent, in_sizes[0] != 0 ? sent + in_sizes[0] : sent};
+  uint8_t* to[2] = {received, out_sizes[0] != 0 ? received + out_sizes[0] : received};
+  shw_status status =
+      exchange(pair, call, from[other], in_sizes[other], to[other], out_sizes[other], err);
+  if (status != SHW_OK) return status;
+  if (in_sizes[own] != out_sizes[own])
+    return fail(err, SHW_INVALID_ARGUMENT, "a rank sends itself other bytes than it expects");
+  if (in_sizes[own] != 0) memcpy(to[own], from[own], in_sizes[own]);
+  return SHW_OK;
+}
+
 static shw_status pair_all_reduce_i64(void* user, const shw_collective_call* call, int64_t* values,
                                       uint64_t count, int32_t operation, shw_error** err) {
   int64_t* theirs = malloc((count + 1) * sizeof(*theirs));
@@ -301,6 +321,7 @@ shw_status shw_plugin_v1(const shw_host_api* host, shw_plugin* out, shw_error** 
   table.all_gather_v = pair_all_gather_v;
   table.gather_v = pair_gather_v;
   table.scatter_v = pair_scatter_v;
+  table.all_to_all_v = pair_all_to_all_v;
   table.all_reduce_i64 = pair_all_reduce_i64;
   table.abort = pair_abort;
   table.release = pair_release;

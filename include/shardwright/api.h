@@ -404,6 +404,9 @@ struct shw_api {
   shw_status (*checkpoint_read_object_part)(const shw_checkpoint* checkpoint, uint64_t index,
       uint64_t offset, uint64_t size, shw_buffer** out, shw_error** err);
   shw_status (*prepare)(shw_context* context, const shw_state* state, shw_error** err);
+  shw_status (*collective_all_to_all_v)(shw_collective* collective, const shw_collective_call* call,
+      const void* sent, const uint64_t* sent_sizes, void* received, const uint64_t* received_sizes,
+      shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -2,19 +2,16 @@
  *
  * Collectives: the host's transport between ranks, as operations on host bytes that all ranks call
  * in the same order from one thread. Built in: one rank, and several ranks in one process. Every
- * other transport enters as a table of functions. */
+ * other transport enters as a table of functions (collective_table.h). */
 #ifndef SHARDWRIGHT_COLLECTIVE_H
 #define SHARDWRIGHT_COLLECTIVE_H
 
 #include "base.h"
+#include "collective_table.h"
 
 #if defined(__cplusplus)
 extern "C" {
 #endif
-
-/* Operation of all_reduce_i64; a SUM that does not fit is OUT_OF_RANGE.
- * Since: 0.1 unstable */
-enum { SHW_REDUCE_MIN = 0, SHW_REDUCE_MAX = 1, SHW_REDUCE_SUM = 2 };
 
 /* Calls that the ranks of a collective make together.
  * Since: 0.1 unstable */
@@ -27,160 +24,6 @@ typedef struct shw_collective shw_collective;
 /* Ranks of one process that share a transport.
  * Since: 0.1 unstable */
 typedef struct shw_collective_group shw_collective_group;
-
-/* Numbers an operation: equal `sequence` and `tag` on all ranks. `timeout_ns` 0 = library default
- * (1,800 s), -1 = no limit. `group` is reserved and NULL.
- * Since: 0.1 unstable */
-typedef struct shw_collective_call {
-  uint32_t struct_size;
-  uint32_t flags;
-  uint64_t sequence;
-  uint32_t tag;
-  uint32_t reserved0;
-  int64_t timeout_ns;
-  void* group;
-} shw_collective_call;
-
-/* Waits until all ranks are here.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_barrier_fn)(void* user,
-                                                            const shw_collective_call* call,
-                                                            shw_error** err);
-
-/* Sends the root's bytes to all; `size` is equal on all ranks.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_broadcast_fn)(void* user,
-                                                              const shw_collective_call* call,
-                                                              void* data, uint64_t size,
-                                                              int32_t root, shw_error** err);
-
-/* Gathers equal sizes in rank order; `out` has size x ranks bytes.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_all_gather_fn)(void* user,
-                                                               const shw_collective_call* call,
-                                                               const void* in, uint64_t size,
-                                                               void* out, shw_error** err);
-
-/* Gathers `sizes[rank]` bytes of each rank back to back; the sizes are known to all ranks.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_all_gather_v_fn)(void* user,
-                                                                 const shw_collective_call* call,
-                                                                 const void* in, uint64_t size,
-                                                                 void* out, const uint64_t* sizes,
-                                                                 shw_error** err);
-
-/* The root gets `sizes[rank]` bytes of each rank back to back in `out`; the sizes are known to the
- * root only: elsewhere `out` and `sizes` are NULL.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_gather_v_fn)(void* user,
-                                                             const shw_collective_call* call,
-                                                             const void* in, uint64_t size,
-                                                             void* out, const uint64_t* sizes,
-                                                             int32_t root, shw_error** err);
-
-/* Gives each rank `sizes[rank]` bytes, which lie back to back in the root's `in`; a rank knows the
- * size of its own part, the root all of them: elsewhere `in` and `sizes` are NULL.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_scatter_v_fn)(void* user,
-                                                              const shw_collective_call* call,
-                                                              const void* in, const uint64_t* sizes,
-                                                              void* out, uint64_t size,
-                                                              int32_t root, shw_error** err);
-
-/* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
- * Threads: exclusive(user)
- * Blocks: collective
- * Owns: -
- * Errors: OUT_OF_RANGE, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
- * Since: 0.1 unstable */
-typedef shw_status(SHW_CALLBACK* shw_collective_all_reduce_fn)(void* user,
-                                                               const shw_collective_call* call,
-                                                               int64_t* values, uint64_t count,
-                                                               int32_t operation, shw_error** err);
-
-/* Wakes all ranks that wait in this collective; they return `code` with the message.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: -
- * Since: 0.1 unstable */
-typedef void(SHW_CALLBACK* shw_collective_abort_fn)(void* user, shw_status code,
-                                                    const char* message, uint64_t message_size);
-
-/* Ends the table's use of `user`; called once.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: -
- * Since: 0.1 unstable */
-typedef void(SHW_CALLBACK* shw_collective_release_fn)(void* user);
-
-/* Methods of a collective. `release` may be NULL. `gather_v` and `scatter_v` are there on all ranks
- * or NULL on all: then all_gather_v and broadcast take their place, by which every rank receives
- * what is meant for all. `reserved3` to `reserved7` stand for all_to_all_v, split, group_release,
- * start and test, and must be NULL.
- * Since: 0.1 unstable */
-typedef struct shw_collective_vtable {
-  uint32_t struct_size;
-  uint32_t flags;
-  uint32_t abi_major;
-  uint32_t abi_minor;
-  uint64_t capabilities;
-  int32_t rank;
-  int32_t size;
-  const char* name;
-  void* user;
-  shw_collective_barrier_fn barrier;
-  shw_collective_broadcast_fn broadcast;
-  shw_collective_all_gather_fn all_gather;
-  shw_collective_all_gather_v_fn all_gather_v;
-  shw_collective_gather_v_fn gather_v;
-  shw_collective_scatter_v_fn scatter_v;
-  void* reserved3;
-  shw_collective_all_reduce_fn all_reduce_i64;
-  void* reserved4;
-  void* reserved5;
-  void* reserved6;
-  void* reserved7;
-  shw_collective_abort_fn abort;
-  shw_collective_release_fn release;
-} shw_collective_vtable;
-
-/* Byte sizes of the oldest published structs of this header.
- * Since: 0.1 unstable */
-#define SHW_COLLECTIVE_CALL_SIZE_V1 40
-#define SHW_COLLECTIVE_VTABLE_SIZE_V1 160
-
-#define SHW_COLLECTIVE_CALL_INIT {sizeof(shw_collective_call), 0, 0, 0, 0, 0, 0}
-/* clang-format off */
-#define SHW_COLLECTIVE_VTABLE_INIT                                                             \
-  {sizeof(shw_collective_vtable), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-   0, 0, 0, 0, 0, 0, 0, 0, 0}
-/* clang-format on */
 
 /* Fills a call with zeros and its size, as SHW_COLLECTIVE_CALL_INIT does. NULL is skipped.
  * Threads: any
@@ -340,6 +183,20 @@ SHW_API SHW_MUST_USE shw_status shw_collective_scatter_v(
     shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
     const void* SHW_NULLABLE parts, const uint64_t* SHW_NULLABLE sizes, void* SHW_NULLABLE data,
     uint64_t size, int32_t root, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Sends sent_sizes[rank] bytes to each rank and receives received_sizes[rank] bytes from it, this
+ * rank itself included. The parts lie back to back in rank order in `sent` and in `received`, which
+ * have no byte in common; both rows have one size per rank. What a rank expects of another one must
+ * be what that one sends it: else all fail with INVALID_ARGUMENT, and no byte moves.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_all_to_all_v(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    const void* SHW_NULLABLE sent, const uint64_t* sent_sizes, void* SHW_NULLABLE received,
+    const uint64_t* received_sizes, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
  * Threads: exclusive(collective)

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
-         "storage_table", "storage", "collective", "context", "job", "checkpoint", "checkpoint_entries", "save",
-         "load", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
+         "storage_table", "storage", "collective_table", "collective", "context", "job", "checkpoint",
+         "checkpoint_entries", "save", "load", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
 
 # Headers whose function types are the slots of an extension of that name.
 EXTENSIONS = {"megatron"}

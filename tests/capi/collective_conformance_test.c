@@ -73,6 +73,39 @@ static void moves_parts(shw_collective* collective, int32_t root) {
     CHECK_INT(mine[k], k < sizes[rank] ? 'a' + rank : '-');
 }
 
+/* None for some. */
+static uint64_t pair_size(int32_t from, int32_t to) {
+  return (from + to) % 3 == 1 ? 0 : (uint64_t)(2 * from + to + 1);
+}
+
+static void moves_between_all(shw_collective* collective) {
+  shw_error* error = NULL;
+  const int32_t rank = shw_collective_rank(collective), size = shw_collective_size(collective);
+  uint8_t sent[512], received[512];
+  uint64_t sent_sizes[16], received_sizes[16], total = 0;
+  for (int32_t i = 0; i < size; ++i) {
+    sent_sizes[i] = pair_size(rank, i);
+    received_sizes[i] = pair_size(i, rank);
+    memset(sent + total, 'a' + 5 * rank + i, sent_sizes[i]);
+    total += sent_sizes[i];
+  }
+  memset(received, '-', sizeof(received));
+  shw_collective_call call = numbered(100, 3);
+  CHECK_OK(shw_collective_all_to_all_v(collective, &call, sent, sent_sizes, received,
+                                       received_sizes, &error));
+  total = 0;
+  for (int32_t i = 0; i < size; ++i) {
+    for (uint64_t k = 0; k < received_sizes[i]; ++k)
+      CHECK_INT(received[total++], 'a' + 5 * i + rank);
+  }
+  CHECK_INT(received[total], '-');
+  /* Nothing at all, from nowhere. */
+  memset(sent_sizes, 0, sizeof(sent_sizes));
+  ++call.sequence;
+  CHECK_OK(
+      shw_collective_all_to_all_v(collective, &call, NULL, sent_sizes, NULL, sent_sizes, &error));
+}
+
 static void moves_large_payloads(shw_collective* collective) {
   enum { BYTES = 1 << 20 };
   shw_error* error = NULL;
@@ -117,6 +150,7 @@ static void conforms(struct rank* rank) {
   CHECK(strlen(shw_collective_name(rank->collective, NULL)) > 0);
   moves_bytes(rank->collective);
   for (int32_t root = 0; root < rank->size; ++root) moves_parts(rank->collective, root);
+  moves_between_all(rank->collective);
   moves_large_payloads(rank->collective);
   reduces(rank->collective);
 }
@@ -154,6 +188,14 @@ static void wrong_sizes(struct rank* rank) {
   CHECK_FAILS(shw_collective_scatter_v(rank->collective, NULL, all, sizes, mine,
                                        rank->rank == 2 ? 5 : 4, 1, &error),
               SHW_INVALID_ARGUMENT, "rank 2");
+  /* Rank 2 expects of rank 0 what that one has for rank 1. */
+  const uint64_t sent[3] = {2, 3, 4}, row = 2 + (uint64_t)rank->rank;
+  uint64_t received[3] = {row, row, row};
+  if (rank->rank == 2) received[0] = 3;
+  const uint8_t parts[9] = {0};
+  CHECK_FAILS(
+      shw_collective_all_to_all_v(rank->collective, NULL, parts, sent, all, received, &error),
+      SHW_INVALID_ARGUMENT, "rank 2");
   CHECK_OK(shw_collective_barrier(rank->collective, NULL, &error));
 }
 static void sizes_that_are_not_those_of_the_ranks_are_refused_on_all(void) {
@@ -226,6 +268,17 @@ static void bad_arguments_are_refused(void) {
               SHW_INVALID_ARGUMENT, "overflow");
   CHECK_FAILS(shw_collective_scatter_v(collective, NULL, &value, NULL, &value, 8, 1, &error),
               SHW_INVALID_ARGUMENT, "sizes");
+  const uint64_t few[2] = {8, 0};
+  CHECK_FAILS(shw_collective_all_to_all_v(collective, NULL, &value, NULL, &value, few, &error),
+              SHW_INVALID_ARGUMENT, "sent_sizes");
+  CHECK_FAILS(shw_collective_all_to_all_v(collective, NULL, &value, few, &value, NULL, &error),
+              SHW_INVALID_ARGUMENT, "received_sizes");
+  CHECK_FAILS(shw_collective_all_to_all_v(collective, NULL, &value, few, &value, sizes, &error),
+              SHW_INVALID_ARGUMENT, "overflow");
+  CHECK_FAILS(shw_collective_all_to_all_v(collective, NULL, NULL, few, &value, few, &error),
+              SHW_INVALID_ARGUMENT, "sent");
+  CHECK_FAILS(shw_collective_all_to_all_v(collective, NULL, &value, few, NULL, few, &error),
+              SHW_INVALID_ARGUMENT, "received");
   CHECK_FAILS(shw_collective_all_reduce_i64(collective, NULL, &value, 1, 3, &error),
               SHW_INVALID_ARGUMENT, "operation");
   CHECK_FAILS(shw_collective_abort(collective, SHW_OK, "", 0, &error), SHW_INVALID_ARGUMENT,

@@ -432,6 +432,24 @@ def parts_go_to_the_root_and_from_it(folder):
     assert end.gather(b"", [0] * end.size if end.rank == 0 else None) == b""
 
 
+@ranks(2, 4)
+def each_rank_gets_what_every_other_has_for_it(folder):
+    end = shardwright.torch.collective()
+    everyone = range(end.size)
+
+    def part(sender, to):  # nothing for some, a MiB between two
+        return bytes([65 + 5 * sender + to]) * (1 << 20 if (sender, to) == (0, 1) else (sender + 3 * to) % 4 * 7)
+    for _ in range(2):
+        found = end.all_to_all([part(end.rank, to) for to in everyone], [len(part(sender, end.rank)) for sender in everyone])
+        assert found == [part(sender, end.rank) for sender in everyone]
+        assert end.all_to_all([b""] * end.size, [0] * end.size) == [b""] * end.size
+        only_first = [b"abc" if end.rank == 0 else b""] * end.size
+        assert end.all_to_all(only_first, [3] + [0] * (end.size - 1)) == [b"abc"] + [b""] * (end.size - 1)
+        expected = [3, 2] + [2] * (end.size - 2) if end.rank == 1 else [2] * end.size
+        error = raised(lambda expected=expected: end.all_to_all([b"ab"] * end.size, expected))
+        assert isinstance(error, shardwright.InvalidArgumentError) and "rank 1 expects" in str(error), repr(error)
+
+
 @ranks(2)
 def what_a_rank_receives_in_a_save_is_in_the_report(folder):
     report = shardwright.torch.save({"w": whole()}, folder / "p")
@@ -464,6 +482,10 @@ def memory_is_left_alone_after_a_call_that_failed(folder):
     mine, out, rank = memoryview(bytearray(b"A" * 16)), memoryview(bytearray(b"-" * 32)), dist.get_rank()
     end = transport()
     error = given_up(lambda: end.all_gather(mine, out, 0.2), lambda: end.all_gather(mine, out, 5), "late/gather")
+    assert rank or isinstance(error, shardwright.DeadlineExceededError) and bytes(out) == b"-" * 32, (error, bytes(out))
+    end = transport()
+    both = [mine, [8, 8], out[:16], [8, 8]]
+    error = given_up(lambda: end.all_to_all_v(*both, 0.2), lambda: end.all_to_all_v(*both, 5), "late/pairs")
     assert rank or isinstance(error, shardwright.DeadlineExceededError) and bytes(out) == b"-" * 32, (error, bytes(out))
     end = transport()
     error = given_up(lambda: end.broadcast(mine, 1, 0.2), lambda: end.broadcast(memoryview(bytearray(16)), 1, 5), "late/root")

@@ -9,7 +9,8 @@
 #define DEFAULT_TIMEOUT_NS 1800000000000LL /* what 0 stands for */
 
 static struct {
-  jmethodID barrier, broadcast, all_gather, all_gather_v, gather_v, scatter_v, all_reduce, abort;
+  jmethodID barrier, broadcast, all_gather, all_gather_v, gather_v, scatter_v, all_to_all_v,
+      all_reduce, abort;
 } methods;
 
 typedef struct Host {
@@ -30,6 +31,8 @@ int shw_java_bind_collective(JNIEnv* env) {
                                          "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[JIJ)V");
   methods.scatter_v = (*env)->GetMethodID(env, type, "scatterV",
                                           "(Ljava/nio/ByteBuffer;[JLjava/nio/ByteBuffer;IJ)V");
+  methods.all_to_all_v = (*env)->GetMethodID(env, type, "allToAllV",
+                                             "(Ljava/nio/ByteBuffer;[JLjava/nio/ByteBuffer;[JJ)V");
   methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JIJ)[J");
   methods.abort = (*env)->GetMethodID(env, type, "abort", "(I[B)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
@@ -95,9 +98,8 @@ static shw_status host_all_gather_v(void* user, const shw_collective_call* call,
   return shw_java_leave(env, err);
 }
 
-/* The sizes that a root has, NULL without exception elsewhere; their sum. */
-static jlongArray sizes_of_root(JNIEnv* env, const Host* host, const uint64_t* sizes,
-                                uint64_t* total) {
+/* Sizes of all ranks, NULL without exception where there are none; their sum. */
+static jlongArray sizes_of(JNIEnv* env, const Host* host, const uint64_t* sizes, uint64_t* total) {
   *total = 0;
   if (sizes == NULL) return NULL;
   for (int32_t r = 0; r < host->size; ++r) *total += sizes[r];
@@ -113,7 +115,7 @@ static shw_status host_gather_v(void* user, const shw_collective_call* call, con
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t total = 0;
-  jlongArray counts = sizes_of_root(env, host, sizes, &total);
+  jlongArray counts = sizes_of(env, host, sizes, &total);
   jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, size) : NULL;
   jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
   if (to != NULL)
@@ -129,11 +131,28 @@ static shw_status host_scatter_v(void* user, const shw_collective_call* call, co
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t total = 0;
-  jlongArray counts = sizes_of_root(env, host, sizes, &total);
+  jlongArray counts = sizes_of(env, host, sizes, &total);
   jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, total) : NULL;
   jobject to = from != NULL ? buffer_of(env, out, size) : NULL;
   if (to != NULL)
     (*env)->CallVoidMethod(env, host->bridge, methods.scatter_v, from, counts, to, (jint)root,
+                           timeout_of(call));
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_all_to_all_v(void* user, const shw_collective_call* call, const void* in,
+                                    const uint64_t* in_sizes, void* out, const uint64_t* out_sizes,
+                                    shw_error** err) {
+  const Host* host = user;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  uint64_t sent_bytes = 0, received_bytes = 0;
+  jlongArray sent = sizes_of(env, host, in_sizes, &sent_bytes);
+  jlongArray received = sent != NULL ? sizes_of(env, host, out_sizes, &received_bytes) : NULL;
+  jobject from = received != NULL ? buffer_of(env, in, sent_bytes) : NULL;
+  jobject to = from != NULL ? buffer_of(env, out, received_bytes) : NULL;
+  if (to != NULL)
+    (*env)->CallVoidMethod(env, host->bridge, methods.all_to_all_v, from, sent, to, received,
                            timeout_of(call));
   return shw_java_leave(env, err);
 }
@@ -170,7 +189,7 @@ static void host_release(void* user) {
 }
 
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
-                                      shw_collective** out, shw_error** err) {
+                                      int32_t between_all, shw_collective** out, shw_error** err) {
   Host* host = malloc(sizeof(*host));
   if (host == NULL) return SHW_RESOURCE_EXHAUSTED;
   host->bridge = bridge;
@@ -188,6 +207,7 @@ shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, 
     table.gather_v = host_gather_v;
     table.scatter_v = host_scatter_v;
   }
+  if (between_all) table.all_to_all_v = host_all_to_all_v;
   table.all_reduce_i64 = host_all_reduce;
   table.abort = host_abort;
   table.release = host_release;

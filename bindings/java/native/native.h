@@ -88,7 +88,7 @@ void shw_java_job_ends_wait(void);
  * gave. */
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
-                                      shw_collective** out, shw_error** err);
+                                      int32_t between_all, shw_collective** out, shw_error** err);
 /* Method tables that the host's objects are called through; cached at load. */
 int shw_java_bind_storage(JNIEnv* env);
 int shw_java_bind_collective(JNIEnv* env);

@@ -112,6 +112,25 @@ static shw_status on_scatter_v(void* user, const shw_collective_call* call, cons
   return shw_py_leave(&stay, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
+static shw_status on_all_to_all_v(void* user, const shw_collective_call* call, const void* in,
+                                  const uint64_t* in_sizes, void* out, const uint64_t* out_sizes,
+                                  shw_error** err) {
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
+  uint64_t sent_bytes = 0, received_bytes = 0;
+  PyObject* sent_sizes = list_of_sizes(user, in_sizes, &sent_bytes);
+  PyObject* received_sizes = list_of_sizes(user, out_sizes, &received_bytes);
+  PyObject* sent = shw_py_lend(in, sent_bytes, 0);
+  PyObject* received = shw_py_lend(out, received_bytes, 1);
+  PyObject* done = sent_sizes && received_sizes && sent && received
+                       ? shw_py_call(object_of(user), "all_to_all_v", "(OOOON)", sent, sent_sizes,
+                                     received, received_sizes, timeout_of(call))
+                       : NULL;
+  Py_XDECREF(sent_sizes);
+  Py_XDECREF(received_sizes);
+  return shw_py_leave(&stay, shw_py_take_back(received, shw_py_take_back(sent, done)), err);
+}
+
 static const char* const reduce_words[] = {"min", "max", "sum"};
 
 static shw_status on_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
@@ -174,6 +193,7 @@ PyObject* shw_py_collective_create(PyObject* object) {
   table.all_gather_v = on_all_gather_v;
   if (has_method(object, "gather_v")) table.gather_v = on_gather_v;
   if (has_method(object, "scatter_v")) table.scatter_v = on_scatter_v;
+  if (has_method(object, "all_to_all_v")) table.all_to_all_v = on_all_to_all_v;
   table.all_reduce_i64 = on_all_reduce;
   table.abort = on_abort;
   table.release = shw_py_host_release;
@@ -300,6 +320,37 @@ static PyObject* call_scatter(shw_collective* collective, PyObject* arguments) {
   return finish(status, error, result);
 }
 
+/* (bytes for all ranks, their sizes, sizes of what comes from each) */
+static PyObject* call_all_to_all(shw_collective* collective, PyObject* arguments) {
+  PyObject *data, *sent_list, *received_list;
+  shw_py_blob sent_sizes = {0}, received_sizes = {0};
+  uint64_t sent_bytes = 0, received_bytes = 0;
+  if (!PyArg_ParseTuple(arguments, "SO!O!", &data, &PyList_Type, &sent_list, &PyList_Type,
+                        &received_list))
+    return NULL;
+  PyObject* result = NULL;
+  shw_error* error = NULL;
+  shw_status status = SHW_OK;
+  if (take_sizes(collective, sent_list, &sent_sizes, &sent_bytes) == 0 &&
+      take_sizes(collective, received_list, &received_sizes, &received_bytes) == 0) {
+    if (sent_bytes == (uint64_t)PyBytes_Size(data)) {
+      result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)received_bytes);
+    } else {
+      shw_py_fail(SHW_INVALID_ARGUMENT, "parameter sizes says other bytes than there are");
+    }
+  }
+  if (result) {
+    const char* sent = PyBytes_AsString(data);
+    char* received = PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS status = shw_collective_all_to_all_v(
+        collective, NULL, sent, sent_sizes.offsets, received, received_sizes.offsets, &error);
+    Py_END_ALLOW_THREADS
+  }
+  shw_py_blob_free(&sent_sizes);
+  shw_py_blob_free(&received_sizes);
+  return finish(status, error, result);
+}
+
 static PyObject* call_all_reduce(shw_collective* collective, PyObject* arguments) {
   PyObject* list;
   int operation;
@@ -323,6 +374,7 @@ PyObject* shw_py_collective_call(PyObject* capsule, PyObject* operation, PyObjec
   if (strcmp(word, "all_gather") == 0) return call_all_gather(collective, arguments);
   if (strcmp(word, "gather") == 0) return call_gather(collective, arguments);
   if (strcmp(word, "scatter") == 0) return call_scatter(collective, arguments);
+  if (strcmp(word, "all_to_all") == 0) return call_all_to_all(collective, arguments);
   if (strcmp(word, "all_reduce_i64") == 0) return call_all_reduce(collective, arguments);
   shw_error* error = NULL;
   shw_status status;

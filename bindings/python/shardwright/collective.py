@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 from ._library import native
@@ -59,6 +60,15 @@ class Collective:
         found: bytes = native.shw_py_collective_call(self._handle, "scatter", (b"".join(parts), sizes, size, root))
         return found
 
+    def all_to_all(self, parts: Sequence[bytes], sizes: Sequence[int]) -> list[bytes]:
+        """What each rank has for this one: `sizes[rank]` bytes. Each rank gets its one of `parts`, one per rank, in turn.
+        Sizes that are not those of the parts are InvalidArgumentError on all ranks."""
+        expected = list(sizes)
+        arguments = (b"".join(parts), [len(part) for part in parts], expected)
+        found: bytes = native.shw_py_collective_call(self._handle, "all_to_all", arguments)
+        ends = list(accumulate(expected))
+        return [found[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
     def all_reduce_i64(self, values: Sequence[int], operation: str) -> tuple[int, ...]:
         """Element-wise "min", "max" or "sum" of up to 64 integers over all ranks."""
         found: tuple[int, ...] = native.shw_py_collective_call(self._handle, "all_reduce_i64",
@@ -112,7 +122,9 @@ class HostCollective(Protocol):
     Errors of shardwright.errors keep their meaning; any other exception comes out of the call that caused it.
     Optional: `name`, `close()`, and on all ranks or on none `gather_v(data, out, sizes, root, timeout)` and
     `scatter_v(parts, sizes, data, root, timeout)`: the root has the bytes of all ranks (`out`, `parts`) and their `sizes`;
-    elsewhere the first is empty and `sizes` is None. Without them every rank receives the bytes of all."""
+    elsewhere the first is empty and `sizes` is None. Likewise `all_to_all_v(data, data_sizes, out, out_sizes, timeout)`:
+    `data` has what goes to each rank and `out` room for what comes from each, this rank included, back to back in rank
+    order; both have one size per rank. Without them every rank receives the bytes of all."""
 
     rank: int
     size: int

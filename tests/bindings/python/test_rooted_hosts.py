@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of the host with and without gather_v and scatter_v, and the two as calls of any collective."""
+"""Collectives of the host with and without gather_v, scatter_v and all_to_all_v, and these as calls of any collective."""
+import itertools
 import threading
 
 import numpy as np
@@ -80,6 +81,20 @@ class RootedEnd(PlainEnd):
         all_parts, all_sizes = self._meet("scatter_v", (bytes(parts), sizes))[root]
         begin = sum(all_sizes[:self.rank])
         data[:] = all_parts[begin:begin + all_sizes[self.rank]]
+
+
+class BetweenAllEnd(PlainEnd):
+    """With all_to_all_v."""
+
+    def all_to_all_v(self, data, data_sizes, out, out_sizes, timeout):
+        assert data.readonly and len(data) == sum(data_sizes) and len(out) == sum(out_sizes)
+        ends = [sum(data_sizes[:rank]) for rank in range(RANKS + 1)]
+        parts = [bytes(data[begin:end]) for begin, end in itertools.pairwise(ends)]
+        found = self._meet("all_to_all_v", (parts, out_sizes))
+        for rank, (_, expected) in enumerate(found):
+            if [len(parts[rank]) for parts, _ in found] != expected:
+                raise shardwright.InvalidArgumentError(f"rank {rank} expects other bytes")
+        out[:] = b"".join(parts[self.rank] for parts, _ in found)
 
 
 def on_ranks(ends, work):
@@ -164,3 +179,46 @@ def test_arguments_of_a_root_that_lie_are_refused():
         with pytest.raises(shardwright.InvalidArgumentError, match="root"):
             end.scatter([b"a"], 1, root=1)
         assert end.gather(b"ab", [2]) == b"ab" and end.scatter([b"ab"], 2) == b"ab"
+
+
+def part_between(sender, receiver):
+    """What one rank has for another: nothing for some."""
+    return bytes([65 + 5 * sender + receiver]) * ((2 * sender + receiver) % 4 * 1000)
+
+
+@pytest.mark.parametrize("kind", [PlainEnd, RootedEnd, BetweenAllEnd, "threads"])
+def test_each_rank_gets_what_every_other_has_for_it(kind):
+    def work(rank, end):
+        parts = [part_between(rank, to) for to in range(RANKS)]
+        expected = [part_between(sender, rank) for sender in range(RANKS)]
+        assert end.all_to_all([b""] * RANKS, [0] * RANKS) == [b""] * RANKS
+        return end.all_to_all(parts, [len(part) for part in expected]) == expected
+
+    assert on_ranks(ends_of(kind), work) == [True] * RANKS
+
+
+@pytest.mark.parametrize("kind", [PlainEnd, BetweenAllEnd])
+def test_an_all_to_all_uses_what_the_host_has(kind):
+    ranks = hosts(kind)
+    results = on_ranks([shardwright.CustomCollective(host) for host in ranks],
+                       lambda rank, end: b"".join(end.all_to_all([b"%d" % to for to in range(RANKS)], [1] * RANKS)))
+    assert results == [b"%d" % rank * RANKS for rank in range(RANKS)], results
+    for host in ranks:
+        assert host.calls == (["all_to_all_v"] if kind is BetweenAllEnd else ["all_gather", "all_gather_v"]), host.calls
+
+
+@pytest.mark.parametrize("kind", [PlainEnd, BetweenAllEnd, "threads"])
+def test_parts_of_other_sizes_than_expected_fail_on_all(kind):
+    results = on_ranks(ends_of(kind), lambda rank, end: end.all_to_all([b"ab"] * RANKS, [2, 2, 3 if rank == 1 else 2]))
+    assert type(results[1]) is shardwright.InvalidArgumentError and "rank 1" in str(results[1]), results
+    assert all(isinstance(r, shardwright.ShardwrightError) for r in results), results
+
+
+def test_parts_that_are_not_one_per_rank_are_refused():
+    with shardwright.SingleCollective() as end:
+        for parts, sizes in (([b"a", b"b"], [1]), ([b"a"], [1, 0]), ([], [])):
+            with pytest.raises(shardwright.InvalidArgumentError, match="one value per rank"):
+                end.all_to_all(parts, sizes)
+        with pytest.raises(shardwright.InvalidArgumentError):
+            end.all_to_all([b"ab"], [1])
+        assert end.all_to_all([b"ab"], [2]) == [b"ab"]

@@ -19,7 +19,10 @@ constexpr int64_t kLongNs = int64_t{60} * 1'000'000'000;
 
 // A pair of ranks and how many bytes the one has for the other: none for some.
 size_t uneven(size_t from, size_t to) {
-  return (from + 2 * to) % 3 == 1 ? 0 : 50 * from + 7 * to + 1;
+  return (from + 2 * to) % 3 == 1 ? 0 : 91 - 20 * from + 7 * to;
+}
+size_t some_for_each(size_t from, size_t to) {
+  return 10 + from + 2 * to;
 }
 size_t equal_sizes(size_t, size_t) {
   return 24;
@@ -243,16 +246,17 @@ class ChangingCollective final : public test::PlainCollective {
 
 // The step of rank 1 of two, of whose n-th all_to_all_v something else comes. Rank 0 ends, too.
 using StepOf = std::function<Status(Exchange& exchange, Side& side)>;
-Status changed_step(const StepOf& step, int operation, const ChangingCollective::Change& change) {
+Status changed_step(const StepOf& step, int operation, const ChangingCollective::Change& change,
+                    SizeOf size_of = uneven) {
   auto members = make_thread_collectives(2);
   std::jthread other([&] {
     Exchange exchange(*members[0], kLongNs);
-    Side side(exchange, uneven);
+    Side side(exchange, size_of);
     EXPECT_FALSE(step(exchange, side).ok() && exchange.agree(kTag, Status()).ok());
   });
   ChangingCollective changing(std::move(members[1]), operation, change);
   Exchange exchange(changing, kLongNs);
-  Side side(exchange, uneven);
+  Side side(exchange, size_of);
   Status status = step(exchange, side);
   EXPECT_EQ(exchange.broken(), !status.ok());
   if (status.ok()) exchange.abort(status);
@@ -293,13 +297,15 @@ TEST(ExchangeAllToAll, WhatComesBackChangedBreaksIt) {
     EXPECT_EQ(code_when_changed(trade_of, 1, i), StatusCode::kDataLoss) << i;
 }
 
-// A size is never used that no rank said.
+// A size is never used that is less or more than all ranks said.
 TEST(ExchangeAllToAll, ASizeOfAnotherRankThatNobodySaidBreaksIt) {
-  for (const uint64_t size : {uint64_t{0}, uint64_t{15}, uint64_t{1} << 40, UINT64_MAX}) {
-    const Status status = changed_step(trade_of, 0, [size](std::span<std::byte> out) {
+  for (const uint64_t size : {uint64_t{0}, uint64_t{15}, Exchange::kHeaderBytes + uint64_t{9},
+                              Exchange::kHeaderBytes + uint64_t{14}, UINT64_MAX}) {
+    const auto says = [size](std::span<std::byte> out) {
       std::ranges::copy(std::as_bytes(std::span(&size, 1)), out.begin());
       return Status();
-    });
+    };
+    const Status status = changed_step(trade_of, 0, says, some_for_each);
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << size << ' ' << status.to_string();
   }
 }

@@ -7,6 +7,7 @@ work gets a side group of its own, as two threads must not share one.
 """
 from __future__ import annotations
 
+import ctypes
 import datetime
 import itertools
 import json
@@ -142,6 +143,21 @@ class GroupTransport:
         self._move("scatter_v", [(_copied(part), rank) for rank, part in enumerate(each) if rank != root and len(part)],
                    [], timeout)
 
+    def all_to_all_v(self, data: memoryview, data_sizes: list[int], out: memoryview, out_sizes: list[int],
+                     timeout: float | None) -> None:
+        """Moves what ranks have for each other in one operation of Gloo; what a rank has for itself stays outside."""
+        self._check_pairs(data_sizes, out_sizes, timeout)
+        parts, rooms = _parts_of(data, data_sizes), _parts_of(out, out_sizes)
+        rooms[self.rank][:] = parts[self.rank]
+        parts[self.rank] = rooms[self.rank] = memoryview(b"")
+        ends = [0, *itertools.accumulate(len(room) for room in rooms)]
+        sent, received = _copied(*parts), torch.empty(ends[-1], dtype=torch.uint8)
+        options, limit = self._begin("all_to_all_v", _c10d.AllToAllOptions(), timeout)
+        self._wait(self._side.gloo.alltoall_base(received, sent, [len(room) for room in rooms], [len(part) for part in parts],
+                                                 options), "all_to_all_v", limit)
+        for room, begin, end in zip(rooms, ends, ends[1:], strict=False):
+            _fill(room, received[begin:end])
+
     def all_reduce_i64(self, values: memoryview, operation: str, timeout: float | None) -> None:
         """Reduces in place; sums are formed without wrapping: their halves apart."""
         if not len(values):
@@ -180,11 +196,28 @@ class GroupTransport:
         apart = own * _weight(self.rank)
         if self.rank == root:
             apart -= sum(size * _weight(rank) for rank, size in enumerate(sizes or ()))
-        apart = (apart + _INT64) % (2 * _INT64) - _INT64  # as Gloo adds, modulo 2^64
-        found = self._reduced(torch.tensor([apart], dtype=torch.int64), dist.ReduceOp.SUM, operation, timeout)
-        if int(found[0]) != 0:
+        if self._differ(apart, operation, timeout):
             raise InvalidArgumentError(f"{operation}: the sizes that rank {root} gives are not those of the ranks",
                                        {"rank": str(root)})
+
+    def _check_pairs(self, sent: list[int], expected: list[int], timeout: float | None) -> None:
+        """The same where every rank has a row of sizes: the pairs are weighted. Where they differ, rows are compared, and
+        the lowest rank that expects other bytes is named on all."""
+        apart = sum(size * _weight(self.rank * self.size + to) for to, size in enumerate(sent))
+        apart -= sum(size * _weight(sender * self.size + self.rank) for sender, size in enumerate(expected))
+        if not self._differ(apart, "all_to_all_v", timeout):
+            return
+        rows = self._gathered(torch.tensor(sent, dtype=torch.int64), "all_to_all_v", timeout)
+        own = self.size if rows[self.rank::self.size].tolist() == expected else self.rank
+        lowest = int(self._reduced(torch.tensor([own], dtype=torch.int64), dist.ReduceOp.MIN, "all_to_all_v", timeout)[0])
+        raise InvalidArgumentError(f"all_to_all_v: rank {lowest} expects other bytes than the ranks send it",
+                                   {"rank": str(lowest)})
+
+    def _differ(self, apart: int, operation: str, timeout: float | None) -> bool:
+        """Whether the numbers of all ranks do not add up to nothing, as Gloo adds: modulo 2^64."""
+        wrapped = (apart + _INT64) % (2 * _INT64) - _INT64
+        found = self._reduced(torch.tensor([wrapped], dtype=torch.int64), dist.ReduceOp.SUM, operation, timeout)
+        return int(found[0]) != 0
 
     def _move(self, operation: str, sent: list[tuple[torch.Tensor, int]], received: list[tuple[torch.Tensor, int]],
               timeout: float | None) -> None:
@@ -294,9 +327,14 @@ def _ended(work: Any, until: float | None) -> bool:
     return True
 
 
-def _copied(data: memoryview) -> torch.Tensor:
-    """Bytes in memory of torch, which does not take the GIL when it is freed."""
-    return torch.empty(len(data), dtype=torch.uint8).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+def _copied(*parts: memoryview) -> torch.Tensor:
+    """Bytes back to back in memory of torch, which does not take the GIL when it is freed."""
+    copied = torch.empty(sum(len(part) for part in parts), dtype=torch.uint8)
+    room, position = memoryview((ctypes.c_ubyte * len(copied)).from_address(copied.data_ptr())).cast("B"), 0
+    for part in parts:
+        room[position:position + len(part)] = part
+        position += len(part)
+    return copied
 
 
 def _fill(out: memoryview, data: torch.Tensor) -> None:

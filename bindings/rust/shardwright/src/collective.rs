@@ -137,7 +137,7 @@ mod host {
         }
     }
 
-    /// Where the root of a gather_v receives.
+    /// Where the root of a gather_v receives, and every rank in an all_to_all_v.
     #[derive(Debug)]
     pub struct Gathered<'a> {
         /// Room for the bytes of all ranks, back to back.
@@ -146,12 +146,12 @@ mod host {
         pub sizes: &'a [u64],
     }
 
-    /// What the root of a scatter_v sends.
+    /// What the root of a scatter_v sends, and every rank in an all_to_all_v.
     #[derive(Debug)]
     pub struct Parts<'a> {
-        /// The bytes of all ranks, back to back.
+        /// The bytes for all ranks, back to back.
         pub bytes: &'a [u8],
-        /// Bytes of each rank.
+        /// Bytes for each rank.
         pub sizes: &'a [u64],
     }
 
@@ -192,6 +192,16 @@ mod host {
             let _ = (parts, data, root, timeout);
             Err(Error::new(ErrorKind::Unimplemented, "this transport has no scatter_v"))
         }
+        /// Whether `all_to_all_v` is there, on all ranks or on none; without it every rank receives what is meant for all.
+        fn has_all_to_all(&self) -> bool {
+            false
+        }
+        /// Each rank gets its part of `sent` and has room in `received` for what each has for it, itself included. What it
+        /// expects of a rank is what that one sends it.
+        fn all_to_all_v(&self, sent: Parts, received: Gathered, timeout: Option<Duration>) -> Result<()> {
+            let _ = (sent, received, timeout);
+            Err(Error::new(ErrorKind::Unimplemented, "this transport has no all_to_all_v"))
+        }
         /// Reduces in place.
         fn all_reduce_i64(&self, values: &mut [i64], operation: Reduction, timeout: Option<Duration>) -> Result<()>;
         /// Wakes all ranks that wait here; they fail with the kind and the message.
@@ -210,7 +220,7 @@ mod host {
         table.rank = boxed.rank();
         table.size = boxed.size();
         table.name = c"rust".as_ptr();
-        let is_rooted = boxed.is_rooted();
+        let (is_rooted, has_all_to_all) = (boxed.is_rooted(), boxed.has_all_to_all());
         table.user = Box::into_raw(Box::new(boxed)).cast();
         table.barrier = Some(barrier);
         table.broadcast = Some(broadcast);
@@ -219,6 +229,9 @@ mod host {
         if is_rooted {
             table.gather_v = Some(gather_v);
             table.scatter_v = Some(scatter_v);
+        }
+        if has_all_to_all {
+            table.all_to_all_v = Some(all_to_all_v);
         }
         table.all_reduce_i64 = Some(all_reduce_i64);
         table.abort = Some(abort);
@@ -348,6 +361,26 @@ mod host {
         })
     }
 
+    unsafe extern "C" fn all_to_all_v(
+        user: *mut c_void,
+        call: Call,
+        sent: *const c_void,
+        sent_sizes: *const u64,
+        received: *mut c_void,
+        received_sizes: *const u64,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let transport = transport(user);
+            let ranks = transport.size() as usize;
+            let sizes = slice::from_raw_parts(sent_sizes, ranks);
+            let sent = Parts { bytes: bytes(sent, sizes.iter().sum()), sizes };
+            let sizes = slice::from_raw_parts(received_sizes, ranks);
+            let received = Gathered { out: bytes_mut(received, sizes.iter().sum()), sizes };
+            transport.all_to_all_v(sent, received, timeout_of(call))
+        })
+    }
+
     unsafe extern "C" fn all_reduce_i64(
         user: *mut c_void,
         call: Call,
@@ -372,5 +405,85 @@ mod host {
     unsafe extern "C" fn release(user: *mut c_void) {
         // SAFETY: the library calls this once, last.
         quietly(|| drop(unsafe { Box::from_raw(user.cast::<Boxed>()) }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A rank that is alone and notes what is called.
+    struct Alone {
+        between_all: bool,
+        calls: Arc<Mutex<Vec<&'static str>>>,
+    }
+
+    impl Alone {
+        fn called(&self, name: &'static str) -> Result<()> {
+            self.calls.lock().unwrap().push(name);
+            Ok(())
+        }
+    }
+
+    impl HostCollective for Alone {
+        fn rank(&self) -> i32 {
+            0
+        }
+        fn size(&self) -> i32 {
+            1
+        }
+        fn barrier(&self, _: Option<Duration>) -> Result<()> {
+            self.called("barrier")
+        }
+        fn broadcast(&self, _: &mut [u8], _: i32, _: Option<Duration>) -> Result<()> {
+            self.called("broadcast")
+        }
+        fn all_gather(&self, data: &[u8], out: &mut [u8], _: Option<Duration>) -> Result<()> {
+            out.copy_from_slice(data);
+            self.called("all_gather")
+        }
+        fn all_gather_v(&self, data: &[u8], out: &mut [u8], _: &[u64], _: Option<Duration>) -> Result<()> {
+            out.copy_from_slice(data);
+            self.called("all_gather_v")
+        }
+        fn has_all_to_all(&self) -> bool {
+            self.between_all
+        }
+        fn all_to_all_v(&self, sent: Parts, received: Gathered, _: Option<Duration>) -> Result<()> {
+            assert_eq!((sent.sizes, received.sizes), (&[4][..], &[4][..]));
+            received.out.copy_from_slice(sent.bytes);
+            self.called("all_to_all_v")
+        }
+        fn all_reduce_i64(&self, _: &mut [i64], _: Reduction, _: Option<Duration>) -> Result<()> {
+            self.called("all_reduce_i64")
+        }
+        fn abort(&self, _: ErrorKind, _: &str) {}
+    }
+
+    fn calls_of_an_all_to_all(between_all: bool) -> Vec<&'static str> {
+        let calls = Arc::new(Mutex::new(vec![]));
+        let end = Collective::host(Alone { between_all, calls: Arc::clone(&calls) }).unwrap();
+        let (sent, sizes, mut received) = ([1u8, 2, 3, 4], [4u64], [0u8; 4]);
+        // SAFETY: rows of one size, buffers of as many bytes.
+        unsafe {
+            raw::collective_all_to_all_v(
+                end.handle(),
+                std::ptr::null(),
+                sent.as_ptr().cast(),
+                sizes.as_ptr(),
+                received.as_mut_ptr().cast(),
+                sizes.as_ptr(),
+            )
+        }
+        .unwrap();
+        assert_eq!(received, sent);
+        calls.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn an_all_to_all_uses_what_the_transport_has() {
+        assert_eq!(calls_of_an_all_to_all(true), ["all_to_all_v"]);
+        assert_eq!(calls_of_an_all_to_all(false), ["all_gather", "all_gather_v"]);
     }
 }

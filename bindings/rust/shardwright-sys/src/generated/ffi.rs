@@ -277,10 +277,10 @@ pub const SHW_STORAGE_STAT_SIZE_V1: u32 = 24;
 pub const SHW_REDUCE_MIN: i32 = 0;
 pub const SHW_REDUCE_MAX: i32 = 1;
 pub const SHW_REDUCE_SUM: i32 = 2;
-pub const SHW_CALL_SAVE: i32 = 0;
-pub const SHW_CALL_LOAD: i32 = 1;
 pub const SHW_COLLECTIVE_CALL_SIZE_V1: u32 = 40;
 pub const SHW_COLLECTIVE_VTABLE_SIZE_V1: u32 = 160;
+pub const SHW_CALL_SAVE: i32 = 0;
+pub const SHW_CALL_LOAD: i32 = 1;
 pub const SHW_ALLOCATOR_SIZE_V1: u32 = 32;
 pub const SHW_CONTEXT_OPTIONS_SIZE_V1: u32 = 56;
 pub const SHW_OVERWRITE_REPLACE: i32 = 0;
@@ -571,6 +571,17 @@ pub type shw_collective_scatter_v_fn = Option<
         out: *mut c_void,
         size: u64,
         root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_collective_all_to_all_v_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_collective_call,
+        r#in: *const c_void,
+        in_sizes: *const u64,
+        out: *mut c_void,
+        out_sizes: *const u64,
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
@@ -917,7 +928,7 @@ pub struct shw_collective_vtable {
     pub scatter_v: shw_collective_scatter_v_fn,
     pub reserved3: *mut c_void,
     pub all_reduce_i64: shw_collective_all_reduce_fn,
-    pub reserved4: *mut c_void,
+    pub all_to_all_v: shw_collective_all_to_all_v_fn,
     pub reserved5: *mut c_void,
     pub reserved6: *mut c_void,
     pub reserved7: *mut c_void,
@@ -1756,6 +1767,16 @@ unsafe extern "C" {
         data: *mut c_void,
         size: u64,
         root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Sends sent_sizes[rank] bytes to each rank and receives received_sizes[rank] bytes from it, this rank itself included. The parts lie back to back in rank order in `sent` and in `received`, which have no byte in common; both rows have one size per rank. What a rank expects of another one must be what that one sends it: else all fail with INVALID_ARGUMENT, and no byte moves.
+    pub fn shw_collective_all_to_all_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        sent: *const c_void,
+        sent_sizes: *const u64,
+        received: *mut c_void,
+        received_sizes: *const u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
@@ -3653,6 +3674,31 @@ mod dispatch {
     ) -> shw_status {
         unsafe {
             (table().collective_scatter_v.unwrap_unchecked())(collective, call, parts, sizes, data, size, root, err)
+        }
+    }
+
+    /// Sends sent_sizes[rank] bytes to each rank and receives received_sizes[rank] bytes from it, this rank itself included. The parts lie back to back in rank order in `sent` and in `received`, which have no byte in common; both rows have one size per rank. What a rank expects of another one must be what that one sends it: else all fail with INVALID_ARGUMENT, and no byte moves.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_all_to_all_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        sent: *const c_void,
+        sent_sizes: *const u64,
+        received: *mut c_void,
+        received_sizes: *const u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().collective_all_to_all_v.unwrap_unchecked())(
+                collective,
+                call,
+                sent,
+                sent_sizes,
+                received,
+                received_sizes,
+                err,
+            )
         }
     }
 

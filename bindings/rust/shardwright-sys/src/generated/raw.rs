@@ -838,6 +838,25 @@ pub unsafe fn collective_scatter_v(
     Ok(())
 }
 
+/// Sends sent_sizes[rank] bytes to each rank and receives received_sizes[rank] bytes from it, this rank itself included. The parts lie back to back in rank order in `sent` and in `received`, which have no byte in common; both rows have one size per rank. What a rank expects of another one must be what that one sends it: else all fail with INVALID_ARGUMENT, and no byte moves.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_all_to_all_v(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    sent: *const c_void,
+    sent_sizes: *const u64,
+    received: *mut c_void,
+    received_sizes: *const u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_all_to_all_v(collective, call, sent, sent_sizes, received, received_sizes, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
 /// # Safety
 /// As in C: pointers are valid for the call.

@@ -1180,4 +1180,15 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub collective_all_to_all_v: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            call: *const shw_collective_call,
+            sent: *const c_void,
+            sent_sizes: *const u64,
+            received: *mut c_void,
+            received_sizes: *const u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

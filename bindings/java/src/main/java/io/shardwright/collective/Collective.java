@@ -59,7 +59,8 @@ public final class Collective extends Handle {
         int size = transport.size();
         long bridge = shw_nativeJNI.reference(new HostCollectiveBridge(Objects.requireNonNull(transport, "transport")));
         int rooted = transport instanceof RootedHostCollective ? 1 : 0;
-        return new Collective(shw_nativeJNI.shw_java_collective_create(bridge, rank, size, rooted));
+        int betweenAll = transport instanceof AllToAllHostCollective ? 1 : 0;
+        return new Collective(shw_nativeJNI.shw_java_collective_create(bridge, rank, size, rooted, betweenAll));
     }
 
     /**

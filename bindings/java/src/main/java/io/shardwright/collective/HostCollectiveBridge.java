@@ -71,6 +71,15 @@ final class HostCollectiveBridge {
         }
     }
 
+    void allToAllV(ByteBuffer parts, long[] partSizes, ByteBuffer received, long[] receivedSizes, long timeoutNs) {
+        try {
+            ((AllToAllHostCollective) transport)
+                    .allToAllV(parts.asReadOnlyBuffer(), partSizes, received, receivedSizes, limit(timeoutNs));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     long[] allReduce(long[] values, int operation, long timeoutNs) {
         long[] reduced;
         try {
