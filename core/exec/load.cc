@@ -291,12 +291,7 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
                             const CallContext& call) {
   SHW_RETURN_IF_ERROR(check_options(options));
   const format::OpenedCheckpoint& opened = checkpoint.opened();
-  if (plan.generation != opened.generation()) {
-    return failed_precondition(
-               fmt::format("the load plan is of generation {}, the checkpoint of {}",
-                           escape_text(plan.generation), opened.generation()))
-        .with_detail("generation", plan.generation);
-  }
+  SHW_RETURN_IF_ERROR(internal::check_generation(plan, opened));
   SHW_RETURN_IF_ERROR(plan::check_load_plan(plan, state, opened.catalog()));
   SHW_RETURN_IF_ERROR(internal::check_targets(runtime.devices(), plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
@@ -72,6 +75,13 @@ int64_t collective_timeout(const LoadOptions& options) {
   return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
+Status check_generation(const plan::LoadPlan& plan, const format::OpenedCheckpoint& opened) {
+  if (plan.generation == opened.generation()) return {};
+  return failed_precondition(fmt::format("the load plan is of generation {}, the checkpoint of {}",
+                                         escape_text(plan.generation), opened.generation()))
+      .with_detail("generation", plan.generation);
+}
+
 ObjectBytes::ObjectBytes(const plan::Catalog& stored, const plan::LoadPlan& plan) {
   bytes.reserve(plan.objects.size());
   targets.reserve(plan.objects.size());
@@ -134,13 +144,57 @@ Status LoadReads::share(collective::Exchange& exchange, const Status& ready) noe
 Status LoadReads::find_partners(collective::Exchange& exchange, const Status& ready,
                                 NodeMeeting& meeting) {
   SHW_RETURN_IF_ERROR(meeting.meet(ready, wanted_.blocks));
-  exchanged_.emplace(
-      ReadSetting{input_.runtime, input_.checkpoint.location(), input_.checkpoint.opened(),
-                  request_.rules, call_, *sink_, input_.trace},
-      BlockExchange::Wanted{needs_.needs, wanted_.blocks, wanted_.begins}, input_.options.exchange,
-      clock_of(call_));
+  exchanged_.emplace(setting(), wanted(), input_.options.exchange, clock_of(call_));
   SHW_RETURN_IF_ERROR(exchanged_->plan(exchange, Status(), meeting));
   group_ = meeting.join();
+  return {};
+}
+
+ReadSetting LoadReads::setting() const {
+  return {input_.runtime,
+          input_.checkpoint.location(),
+          input_.checkpoint.opened(),
+          request_.rules,
+          call_,
+          *sink_,
+          input_.trace};
+}
+
+BlockExchange::Wanted LoadReads::wanted() const {
+  return {needs_.needs, wanted_.blocks, wanted_.begins};
+}
+
+Result<plan::WantList> LoadReads::want_list(int32_t world_size) const {
+  plan::WantList list;
+  list.rank = plan_.rank;
+  list.world_size = world_size;
+  list.node = plan_.rank;
+  list.generation = plan_.generation;
+  list.round_bytes = round_bytes(input_.runtime.staging().budget_bytes());
+  list.blocks = place_blocks(wanted_.blocks, input_.checkpoint.opened().files());
+  return list;
+}
+
+Status LoadReads::use(const plan::ExchangePlan& plan) {
+  if (plan.rank != plan_.rank || plan.generation != plan_.generation ||
+      plan.routes.size() != wanted_.blocks.size() || plan.span_bytes == 0) {
+    return failed_precondition(fmt::format(
+        "the exchange plan is of rank {}, generation {} and {} blocks, the load plan of rank {}, "
+        "generation {} and {} blocks; plan the exchange anew with what each rank wants",
+        plan.rank, plan.generation, plan.routes.size(), plan_.rank, plan_.generation,
+        wanted_.blocks.size()));
+  }
+  const auto placed = place_blocks(wanted_.blocks, input_.checkpoint.opened().files());
+  planned_.emplace(setting(), wanted(), plan::make_rounds(placed, plan, plan.span_bytes),
+                   plan.world_size);
+  for (const plan::ExchangeRound& round : planned_->rounds().rounds) {
+    if (!std::ranges::binary_search(plan.rounds, static_cast<uint64_t>(round.number)))
+      return failed_precondition(
+          fmt::format("the exchange plan leaves out round {}", round.number));
+  }
+  SHW_RETURN_IF_ERROR(planned_->reserve());
+  SHW_RETURN_IF_ERROR(fill_padding(input_.runtime.devices(), plan_, stored_, state_));
+  planned_->join(nullptr, &rest_);
   return {};
 }
 
@@ -160,7 +214,8 @@ Result<Report> LoadReads::run(collective::Exchange* exchange, bool* ended) noexc
 
 // Where nothing is shared and nothing verified, a part of a block is enough.
 Status LoadReads::want_parts() {
-  const bool whole = request_.whole_blocks && *group_ == nullptr && !is_exchanged();
+  const bool whole =
+      request_.whole_blocks && *group_ == nullptr && !is_exchanged() && !planned_.has_value();
   if (!whole || request_.rules.verify != VerifyRule::kOff) return {};
   request_.whole_blocks = false;
   SHW_ASSIGN_OR_RETURN(
@@ -171,17 +226,18 @@ Status LoadReads::want_parts() {
 // All that comes from the storage, by this rank or those of its machine.
 Status LoadReads::read_rest() {
   SHW_RETURN_IF_ERROR(want_parts());
-  SHW_RETURN_IF_ERROR(fill_padding(input_.runtime.devices(), plan_, stored_, state_));
-  std::vector<BlockNeed> rest;
+  const bool has_begun = planned_.has_value() && !wanted_.blocks.empty();
+  if (!has_begun)
+    SHW_RETURN_IF_ERROR(fill_padding(input_.runtime.devices(), plan_, stored_, state_));
   if (is_exchanged() && !wanted_.blocks.empty()) {
-    exchanged_->join(group_->get(), &rest);
-  } else {
-    rest = std::move(needs_.needs);
+    exchanged_->join(group_->get(), &rest_);
+  } else if (!has_begun) {
+    rest_ = std::move(needs_.needs);
   }
   const BlockReader reader(input_.runtime, input_.checkpoint.location(), input_.checkpoint.opened(),
                            input_.trace);
   SHW_ASSIGN_OR_RETURN(totals_,
-                       reader.run(std::move(rest), request_.rules, call_, *sink_, group_->get()));
+                       reader.run(std::move(rest_), request_.rules, call_, *sink_, group_->get()));
   return {};
 }
 
@@ -190,6 +246,7 @@ Result<Report> LoadReads::finish(int64_t begin_ns) {
   for (const ObjectTarget& target : objects_.targets) report.bytes_state += target.memory.size();
   objects_.store(stored_, plan_, &state_);
   if (exchanged_.has_value()) totals_.add(exchanged_->totals());
+  if (planned_.has_value()) totals_.add(planned_->totals());
   report.bytes_read = totals_.bytes_read;
   report.bytes_over_read = totals_.bytes_read - std::min(needs_.wanted_bytes, totals_.bytes_read);
   report.bytes_cached = totals_.bytes_cached;

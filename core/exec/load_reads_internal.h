@@ -27,6 +27,8 @@ struct LoadInput {
   Trace* trace;
 };
 
+// FAILED_PRECONDITION for a plan of another generation than that of the checkpoint.
+Status check_generation(const plan::LoadPlan& plan, const format::OpenedCheckpoint& opened);
 // The clock of a call, and how long one of its steps between ranks may take, negative = no limit.
 const Clock& clock_of(const CallContext& call);
 int64_t collective_timeout(const LoadOptions& options);
@@ -52,12 +54,19 @@ class LoadReads {
   Status prepare();
   // Steps of all ranks: finds those to share reads with. ready: how this rank is so far.
   Status share(collective::Exchange& exchange, const Status& ready) noexcept;
+  // Instead of share, where a host moves the blocks: what this rank wants; then how that comes to it,
+  // as planned for this rank, and the rounds, before run.
+  Result<plan::WantList> want_list(int32_t world_size) const;
+  Status use(const plan::ExchangePlan& plan);
+  BlockExchange& planned() { return *planned_; }
   // exchange: that of share, null where nothing is shared. *ended: whether all ranks know how it has
   // ended.
   Result<Report> run(collective::Exchange* exchange, bool* ended) noexcept;
 
  private:
   bool is_exchanged() const { return exchanged_.has_value() && exchanged_->is_on(); }
+  ReadSetting setting() const;
+  BlockExchange::Wanted wanted() const;
   Status want_parts();
   Status read_rest();
   Status find_partners(collective::Exchange& exchange, const Status& ready, NodeMeeting& meeting);
@@ -76,6 +85,8 @@ class LoadReads {
   WantedList wanted_;
   Result<std::unique_ptr<NodeGroup>> group_ = std::unique_ptr<NodeGroup>();
   std::optional<LoadExchange> exchanged_;
+  std::optional<BlockExchange> planned_;
+  std::vector<BlockNeed> rest_;  // of needs_, where a part is exchanged
   BlockReadTotals totals_;
 };
 

@@ -42,4 +42,14 @@ ExchangeRounds make_rounds(std::span<const StoredBlock> blocks, const ExchangePl
   return made;
 }
 
+uint64_t largest_part(const ExchangeRound& round, std::span<const StoredBlock> blocks) {
+  uint64_t read = 0;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  for (const uint32_t block : round.reads) read += blocks[block].length;
+  for (const Transfer& each : round.departures) sent += blocks[each.block].length;
+  for (const Transfer& each : round.arrivals) received += blocks[each.block].length;
+  return std::max({read, sent, received});
+}
+
 }  // namespace shardwright::plan

@@ -48,4 +48,7 @@ struct ExchangeRounds {
 ExchangeRounds make_rounds(std::span<const StoredBlock> blocks, const ExchangePlan& plan,
                            uint64_t span_bytes);
 
+// Bytes that are read, sent or received in a round, whichever are most.
+uint64_t largest_part(const ExchangeRound& round, std::span<const StoredBlock> blocks);
+
 }  // namespace shardwright::plan

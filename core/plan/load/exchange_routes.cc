@@ -175,6 +175,22 @@ Status check_wants(std::span<const WantList> wants) {
   return {};
 }
 
+// Those of all ranks. Whether each of them fits its rank.
+bool find_rounds(std::span<const WantList> wants, std::span<const ExchangePlan> plans,
+                 uint64_t span_bytes, std::set<uint64_t>* rounds) {
+  bool fits = true;
+  rounds->clear();
+  for (size_t rank = 0; rank < wants.size(); ++rank) {
+    const WantList& each = wants[rank];
+    for (const ExchangeRound& round : make_rounds(each.blocks, plans[rank], span_bytes).rounds) {
+      rounds->insert(static_cast<uint64_t>(round.number));
+      fits =
+          fits && (each.round_bytes == 0 || largest_part(round, each.blocks) <= each.round_bytes);
+    }
+  }
+  return fits;
+}
+
 }  // namespace
 
 int32_t home_of(const StoredBlock& block, int32_t world_size) {
@@ -219,10 +235,8 @@ Result<std::vector<ExchangePlan>> make_exchange_plans(std::span<const WantList> 
   }
   span = std::max(span, kLeastSpanBytes);
   std::set<uint64_t> rounds;
-  for (size_t rank = 0; rank < wants.size(); ++rank) {
-    for (const ExchangeRound& round : make_rounds(wants[rank].blocks, plans[rank], span).rounds)
-      rounds.insert(static_cast<uint64_t>(round.number));
-  }
+  while (!find_rounds(wants, plans, span, &rounds) && span > kLeastSpanBytes)
+    span = std::max(span / 2, kLeastSpanBytes);
   for (ExchangePlan& plan : plans) {
     plan.span_bytes = span;
     plan.rounds.assign(rounds.begin(), rounds.end());

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "core/exec/load_exchange_internal.h"
+#include "core/exec/planned_load.h"
+#include "core/plan/load/exchange_routes.h"
 #include "tests/core/exec/load_of_ranks.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/plain_collective.h"
@@ -33,6 +35,65 @@ class ExchangeLoad : public LoadOfRanks {
     options.exchange = ExchangeRule::kAlways;
     return options;
   }
+  // Ranks of which each does its part when the test says so.
+  struct Hosts {
+    Hosts(ExchangeLoad& test, Wanted wanted, int32_t ranks) {
+      test.play(ranks, 1);
+      test.make_targets(wanted);
+      for (int32_t r = 0; r < ranks; ++r) {
+        RuntimeOptions small_budget = small();
+        runtimes.push_back(std::move(*Runtime::create(small_budget)));
+        checkpoints.push_back(std::move(*Checkpoint::open(*runtimes.back(), test.location_)));
+        State& state = *test.targets_[static_cast<size_t>(r)].state;
+        states.push_back(&state);
+        plans.push_back(*plan_load(*checkpoints.back(), state, options, r));
+      }
+    }
+    PlannedInput input(size_t r) {
+      return {*runtimes[r], *checkpoints[r], plans[r], *states[r], options};
+    }
+    Result<std::unique_ptr<PlannedLoad>> create(size_t r) {
+      return PlannedLoad::create(input(r), exchanges[r], call);
+    }
+    void plan() {
+      std::vector<plan::WantList> wants;
+      for (size_t r = 0; r < plans.size(); ++r)
+        wants.push_back(*want_list(input(r), static_cast<int32_t>(plans.size()), call));
+      exchanges = *plan::make_exchange_plans(wants);
+    }
+    void move_blocks() {
+      for (size_t r = 0; r < plans.size(); ++r) loads.push_back(std::move(*create(r)));
+      for (size_t round = 0; round < loads[0]->rounds(); ++round) {
+        std::vector<PlannedLoad::Round> rounds;
+        for (auto& load : loads) rounds.push_back(*load->begin_round());
+        for (size_t to = 0; to < rounds.size(); ++to) {
+          auto at = rounds[to].incoming.begin();
+          for (const PlannedLoad::Round& from : rounds) at = copy_part(from, to, at);
+        }
+        for (auto& load : loads) ASSERT_TRUE(load->finish_round().ok());
+      }
+    }
+    template <typename Place>
+    static Place copy_part(const PlannedLoad::Round& from, size_t to, Place at) {
+      uint64_t begin = 0;
+      for (size_t r = 0; r < to; ++r) begin += from.outgoing_sizes[r];
+      return std::ranges::copy(from.outgoing.subspan(begin, from.outgoing_sizes[to]), at).out;
+    }
+    std::vector<Result<Report>> finish() {
+      std::vector<Result<Report>> reports;
+      for (auto& load : loads) reports.push_back(load->finish());
+      return reports;
+    }
+
+    LoadOptions options;
+    CallContext call;
+    std::vector<std::unique_ptr<Runtime>> runtimes;
+    std::vector<std::shared_ptr<const Checkpoint>> checkpoints;
+    std::vector<State*> states;
+    std::vector<plan::LoadPlan> plans;
+    std::vector<plan::ExchangePlan> exchanges;
+    std::vector<std::unique_ptr<PlannedLoad>> loads;
+  };
   // So little memory that there are many rounds.
   static RuntimeOptions small() {
     RuntimeOptions options;
@@ -101,6 +162,49 @@ TEST_F(ExchangeLoad, GoesOverATransportThatGivesEverythingToAll) {
   };
   for (const Wanted wanted : {Wanted::kColumns, Wanted::kAll})
     expect_read_once(load(wanted, always()));
+}
+
+// Hosts that move plans and blocks themselves.
+TEST_F(ExchangeLoad, IsCarriedOutByAHost) {
+  for (const char* format : {"native", "safetensors"}) {
+    location_.prefix = format;
+    save(format);
+    for (const Wanted wanted : {Wanted::kRows, Wanted::kColumns, Wanted::kAll}) {
+      Hosts hosts(*this, wanted, 4);
+      hosts.plan();
+      hosts.move_blocks();
+      const std::vector<Result<Report>> reports = hosts.finish();
+      expect_read_once(reports);
+    }
+  }
+}
+
+TEST_F(ExchangeLoad, RefusesPlansOfOthersAndStepsOutOfOrder) {
+  save();
+  Hosts hosts(*this, Wanted::kAll, 3);
+  hosts.plan();
+  std::swap(hosts.exchanges[0], hosts.exchanges[1]);
+  EXPECT_EQ(hosts.create(0).status().code(), StatusCode::kFailedPrecondition);
+  std::swap(hosts.exchanges[0], hosts.exchanges[1]);
+  plan::ExchangePlan cut = hosts.exchanges[0];
+  cut.routes.pop_back();
+  std::swap(hosts.exchanges[0], cut);
+  EXPECT_EQ(hosts.create(0).status().code(), StatusCode::kFailedPrecondition);
+  std::swap(hosts.exchanges[0], cut);
+  hosts.exchanges[0].rounds.pop_back();
+  EXPECT_EQ(hosts.create(0).status().code(), StatusCode::kFailedPrecondition);
+  hosts.exchanges[0].rounds = hosts.exchanges[1].rounds;
+
+  auto load = hosts.create(0);
+  ASSERT_TRUE(load.ok()) << load.status().to_string();
+  EXPECT_EQ((*load)->finish_round().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*load)->finish().status().code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE((*load)->begin_round().ok());
+  EXPECT_EQ((*load)->begin_round().status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*load)->finish().status().code(), StatusCode::kFailedPrecondition);
+
+  const auto wants = want_list(hosts.input(2), 2, {});
+  EXPECT_EQ(wants.status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(ExchangeLoad, NeedsLittleMemory) {

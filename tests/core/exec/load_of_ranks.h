@@ -53,19 +53,9 @@ class LoadOfRanks : public testing::Test {
     ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
   }
 
-  // location_of: what rank r opens. ended: told of each rank.
-  std::vector<Result<Report>> load(Wanted wanted, const LoadOptions& options = {},
-                                   const RuntimeOptions& with = {},
-                                   const std::function<format::Location(int32_t)>& location_of = {},
-                                   const std::function<void(int32_t)>& ended = {}) {
-    const auto world = static_cast<size_t>(ranks_);
-    targets_ = std::vector<Holding>(world);
-    std::vector<Result<Report>> reports(world, Result<Report>(internal_error("not run")));
-    auto members = collective::make_thread_collectives(ranks_);
-    if (wrap_) {
-      for (auto& member : members) member = wrap_(std::move(member));
-    }
-    std::vector<std::thread> threads;
+  // What each rank fills.
+  void make_targets(Wanted wanted) {
+    targets_ = std::vector<Holding>(static_cast<size_t>(ranks_));
     for (int32_t r = 0; r < ranks_; ++r) {
       Holding* const target = &targets_[static_cast<size_t>(r)];
       const int64_t rows = (height_ + ranks_ - 1) / ranks_;
@@ -80,6 +70,24 @@ class LoadOfRanks : public testing::Test {
                   {{{0, r * columns}, {height_, std::min(columns, kWidth - r * columns)}}}, false,
                   EntryKind::kSharded);
       }
+    }
+  }
+
+  // location_of: what rank r opens. ended: told of each rank.
+  std::vector<Result<Report>> load(Wanted wanted, const LoadOptions& options = {},
+                                   const RuntimeOptions& with = {},
+                                   const std::function<format::Location(int32_t)>& location_of = {},
+                                   const std::function<void(int32_t)>& ended = {}) {
+    const auto world = static_cast<size_t>(ranks_);
+    make_targets(wanted);
+    std::vector<Result<Report>> reports(world, Result<Report>(internal_error("not run")));
+    auto members = collective::make_thread_collectives(ranks_);
+    if (wrap_) {
+      for (auto& member : members) member = wrap_(std::move(member));
+    }
+    std::vector<std::thread> threads;
+    for (int32_t r = 0; r < ranks_; ++r) {
+      Holding* const target = &targets_[static_cast<size_t>(r)];
       threads.emplace_back([&, r, target] {
         std::unique_ptr<Runtime> own;
         RuntimeOptions options_of_runtime = with;

@@ -199,7 +199,7 @@ TEST(ExchangePlans, KnowEveryRoundInWhichARankHasWork) {
   std::set<uint64_t> rounds;
   for (size_t rank = 0; rank < wants.size(); ++rank) {
     const ExchangePlan plan = travelled((*plans)[rank]);
-    EXPECT_EQ(plan.span_bytes, 2U << 20);
+    EXPECT_LE(plan.span_bytes, 2U << 20) << "of the least budget";
     EXPECT_EQ(plan.rounds, plans->front().rounds);
     for (const auto& round : make_rounds(wants[rank].blocks, plan, plan.span_bytes).rounds)
       rounds.insert(static_cast<uint64_t>(round.number));
