@@ -6,11 +6,13 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/concurrency/memory_limit.h"
 
 namespace shardwright::exec {
 namespace {
@@ -53,6 +55,12 @@ struct Common {
   PlanCache plan_cache;
   format::FormatTable formats;
 };
+
+// A quarter of what a control group leaves, where that is less: the rest is for memory that is not
+// staging, and for the other ranks.
+uint64_t default_budget(uint64_t left_bytes) {
+  return std::clamp(left_bytes / 4, 2 * kWriteBlockBytes, kDefaultMemoryBudgetBytes);
+}
 
 Status check_budget(uint64_t budget) {
   if (budget >= 2 * kWriteBlockBytes) return {};
@@ -110,7 +118,7 @@ class ContextRuntime final : public Runtime {
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
   const uint64_t budget =
-      options.memory_budget == 0 ? kDefaultMemoryBudgetBytes : options.memory_budget;
+      options.memory_budget == 0 ? default_budget(memory_left_bytes()) : options.memory_budget;
   SHW_RETURN_IF_ERROR(check_threads(options.threads));
   SHW_RETURN_IF_ERROR(check_budget(budget));
   SHW_ASSIGN_OR_RETURN(std::unique_ptr<device::Devices> devices,

@@ -30,7 +30,7 @@ using RandomSource = std::function<Result<std::array<std::byte, 16>>()>;
 
 struct RuntimeOptions {
   int32_t threads = 0;         // 0 = default_thread_count()
-  uint64_t memory_budget = 0;  // 0 = kDefaultMemoryBudgetBytes
+  uint64_t memory_budget = 0;  // 0 = kDefaultMemoryBudgetBytes, less in a small control group
   AllocatorHooks allocator;
   LogSink* log = nullptr;  // null = null_log_sink(); outlives the runtime
   const Clock* clock = nullptr;
