@@ -40,79 +40,20 @@ uint64_t bytes_of(std::span<const Transfer> transfers, std::span<const WantedBlo
   return bytes;
 }
 
-}  // namespace
-
-RoundBytes most_bytes(const plan::ExchangeRounds& rounds, std::span<const WantedBlock> blocks) {
-  RoundBytes most;
-  for (const ExchangeRound& round : rounds.rounds) {
-    ReadLayout layout;
-    for (const uint32_t number : round.reads) layout.add(blocks[number]);
-    most.read = std::max(most.read, layout.size_bytes());
-    most.sent = std::max(most.sent, bytes_of(round.departures, blocks));
-    most.received = std::max(most.received, bytes_of(round.arrivals, blocks));
-  }
-  return most;
-}
-
-uint64_t ReadLayout::add(const WantedBlock& block) {
-  constexpr uint64_t kUnit = kExtentAlignmentBytes;
-  const uint64_t last_end = last_.offset + last_.length;
-  if (is_empty_) {
-    last_begin_ = block.offset % kUnit;
-  } else if (block.file == last_.file && block.offset >= last_end &&
-             block.offset - last_end < kUnit) {
-    last_begin_ += block.offset - last_.offset;
-  } else {
-    last_begin_ = (size_bytes() + kUnit - 1) / kUnit * kUnit + block.offset % kUnit;
-  }
-  last_ = block;
-  is_empty_ = false;
-  return last_begin_;
-}
-
-uint64_t ReadLayout::size_bytes() const {
-  return is_empty_ ? 0 : last_begin_ + last_.length;
-}
-
-// Blocks of one round on their way to their places; needs have block numbers as users.
-class BlockExchange::Landing final : public BlockSink {
+// Of blocks that are read where they stay.
+class NoSink final : public BlockSink {
  public:
-  Landing(std::span<std::byte> memory, std::span<const WantedBlock> blocks,
-          std::span<const uint32_t> numbers)
-      : memory_(memory), numbers_(numbers) {
-    ReadLayout layout;
-    for (const uint32_t number : numbers) begins_.push_back(layout.add(blocks[number]));
-  }
-
-  std::byte* place(size_t index) const { return memory_.data() + begins_[index]; }
-
-  std::span<std::byte> destination(std::span<const BlockNeed> needs) override {
-    uint64_t end = needs.front().offset;
-    const std::byte* const begin = place(index_of(needs.front()));
-    for (const BlockNeed& need : needs) {
-      if (need.offset != end || place(index_of(need)) != begin + (end - needs.front().offset))
-        return {};
-      end += need.length;
-    }
-    return memory_.subspan(static_cast<size_t>(begin - memory_.data()),
-                           static_cast<size_t>(end - needs.front().offset));
-  }
-
-  Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
-                 bool landed) override {
-    if (!landed) std::memcpy(place(index_of(needs.front())), bytes.data(), bytes.size());
+  Status consume(std::span<const BlockNeed>, std::span<const std::byte>, bool) override {
     return {};
   }
-
- private:
-  size_t index_of(const BlockNeed& need) const {
-    return static_cast<size_t>(std::ranges::lower_bound(numbers_, need.user) - numbers_.begin());
-  }
-
-  const std::span<std::byte> memory_;
-  const std::span<const uint32_t> numbers_;
-  std::vector<uint64_t> begins_;
 };
+
+ReadSetting with_sink(const ReadSetting& setting, BlockSink& sink) {
+  return {setting.runtime, setting.location, setting.opened, setting.rules, setting.call, sink,
+          setting.trace};
+}
+
+}  // namespace
 
 BlockExchange::BlockExchange(const ReadSetting& setting, const Wanted& wanted,
                              plan::ExchangeRounds rounds, int32_t world_size)
@@ -120,8 +61,8 @@ BlockExchange::BlockExchange(const ReadSetting& setting, const Wanted& wanted,
       wanted_(wanted),
       rounds_(std::move(rounds)),
       world_size_(static_cast<size_t>(world_size)),
-      most_(most_bytes(rounds_, wanted.blocks)),
       io_(setting),
+      most_(most_bytes()),
       places_(wanted.blocks.size(), nullptr),
       outgoing_sizes_(world_size_, 0),
       incoming_sizes_(world_size_, 0),
@@ -206,20 +147,62 @@ void BlockExchange::read_ahead() {
   ahead_.run([this, next, memory] { return read(next, memory); });
 }
 
-Status BlockExchange::read(size_t number, std::span<std::byte> memory) {
-  const std::vector<uint32_t>& reads = rounds_.rounds[number].reads;
-  Landing landing(memory, wanted_.blocks, reads);
-  std::vector<BlockNeed> needs;
-  needs.reserve(reads.size());
-  for (const uint32_t block : reads) {
-    needs.push_back(wanted_.needs_of(block).front());
-    needs.back().user = block;
+BlockExchange::RoundReads BlockExchange::reads_of(const ExchangeRound& round) const {
+  RoundReads reads;
+  reads.needs.reserve(round.reads.size());
+  for (const uint32_t block : round.reads) {
+    reads.needs.push_back(wanted_.needs_of(block).front());
+    reads.needs.back().user = block;
   }
-  const BlockReader reader(setting_.runtime, setting_.location, setting_.opened, setting_.trace);
-  SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
-                       reader.run(std::move(needs), setting_.rules, setting_.call, landing));
-  for (size_t i = 0; i < reads.size(); ++i) places_[reads[i]] = landing.place(i);
-  totals_.add(totals);
+  reads.tasks = make_read_tasks(&reads.needs, io_.task_rules());
+  for (const ReadTask& task : reads.tasks) {
+    reads.places.push_back(reads.bytes);
+    reads.bytes +=
+        (task.length + kExtentAlignmentBytes - 1) / kExtentAlignmentBytes * kExtentAlignmentBytes;
+  }
+  return reads;
+}
+
+RoundBytes BlockExchange::most_bytes() const {
+  RoundBytes most;
+  for (const ExchangeRound& round : rounds_.rounds) {
+    if (!round.reads.empty()) most.read = std::max(most.read, reads_of(round).bytes);
+    most.sent = std::max(most.sent, bytes_of(round.departures, wanted_.blocks));
+    most.received = std::max(most.received, bytes_of(round.arrivals, wanted_.blocks));
+  }
+  return most;
+}
+
+// Straight into the memory that was reserved: a rank that waited for more might wait for one that
+// waits for its blocks.
+Status BlockExchange::read(size_t number, std::span<std::byte> memory) {
+  const RoundReads reads = reads_of(rounds_.rounds[number]);
+  NoSink sink;
+  BlockIo io(with_sink(setting_, sink));
+  io.expect(reads.needs, reads.tasks);
+  const auto read_task = [&](size_t i) {
+    ReadTask task = reads.tasks[i];
+    SHW_RETURN_IF_ERROR(setting_.opened.prepare_file(task.file));
+    const std::span<std::byte> place = memory.subspan(reads.places[i], task.length);
+    const bool cached = io.is_cached(task);
+    if (cached) task.direct = false;
+    Status status = io.read(task, place);
+    if (status.code() == StatusCode::kNotFound) status = setting_.opened.explain_missing(task.file);
+    if (status.ok()) status = io.hand_on(task, place, /*landed=*/true);
+    if (status.ok() && cached) io.count_cached(task.length);
+    io.task_done(task);
+    if (status.ok() && setting_.call.progress != nullptr)
+      setting_.call.progress->advance(task.length, 0);
+    return status;
+  };
+  SHW_RETURN_IF_ERROR(
+      run_each(setting_.runtime.pool(), reads.tasks.size(), setting_.call.control, read_task));
+  for (size_t i = 0; i < reads.tasks.size(); ++i) {
+    const ReadTask& task = reads.tasks[i];
+    for (const BlockNeed& need : io.needs_of(task))
+      places_[need.user] = memory.data() + reads.places[i] + (need.offset - task.offset);
+  }
+  totals_.add({io.bytes_read(), io.bytes_cached(), {}});
   return {};
 }
 

@@ -11,6 +11,7 @@
 // this round and the one before. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -24,26 +25,14 @@
 
 namespace shardwright::exec::internal {
 
-// Where the blocks of a round lie in the memory that they are read into: as in the file where they
-// lie side by side there, so that a direct read lands in place.
-class ReadLayout {
- public:
-  uint64_t add(const WantedBlock& block);  // ascending; the place of its first byte
-  uint64_t size_bytes() const;
-
- private:
-  WantedBlock last_;
-  uint64_t last_begin_ = 0;
-  bool is_empty_ = true;
-};
-
 // What the buffers of a round need at most.
 struct RoundBytes {
-  uint64_t read = 0;  // as reads are laid out
+  uint64_t read = 0;  // with what reads are rounded by
   uint64_t sent = 0;
   uint64_t received = 0;
+
+  uint64_t largest() const { return std::max({read, sent, received}); }
 };
-RoundBytes most_bytes(const plan::ExchangeRounds& rounds, std::span<const WantedBlock> blocks);
 
 class BlockExchange {
  public:
@@ -67,6 +56,7 @@ class BlockExchange {
   BlockExchange& operator=(const BlockExchange&) = delete;
 
   const plan::ExchangeRounds& rounds() const { return rounds_; }
+  const RoundBytes& most() const { return most_; }
   // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for.
   Status reserve();
   // Reads for the first round that needs some, and waits. *bytes: how many; none are no failure.
@@ -91,7 +81,13 @@ class BlockExchange {
   const BlockReadTotals& totals() const { return totals_; }
 
  private:
-  class Landing;  // a sink of what is read
+  // The reads of one round, and where each lies in the memory for them.
+  struct RoundReads {
+    std::vector<BlockNeed> needs;
+    std::vector<ReadTask> tasks;
+    std::vector<uint64_t> places;
+    uint64_t bytes = 0;
+  };
   // A task of the group that this rank takes part in: blocks [first, last) of what it wants.
   struct GroupTask {
     uint32_t number = 0;
@@ -103,6 +99,8 @@ class BlockExchange {
   bool takes_part(int64_t round) const;
   ReadTask task_of(size_t block) const;
   void read_ahead();
+  RoundReads reads_of(const plan::ExchangeRound& round) const;
+  RoundBytes most_bytes() const;
   Status read(size_t number, std::span<std::byte> memory);
   Status hand_on(const plan::ExchangeRound& round);
   Status pass_on(int64_t round);
@@ -116,8 +114,8 @@ class BlockExchange {
   const Wanted wanted_;
   const plan::ExchangeRounds rounds_;
   const size_t world_size_;
-  const RoundBytes most_;
   BlockIo io_;
+  const RoundBytes most_;
   NodeGroup* group_ = nullptr;
   std::vector<GroupTask> group_tasks_;
   size_t next_round_ = 0;                 // of rounds_

@@ -153,9 +153,8 @@ Result<bool> LoadExchange::choose_span(collective::Exchange& exchange) {
     uint64_t largest = 0;
     const Status mine = alone([&] {
       plan::ExchangeRounds rounds = plan::make_rounds(placed_, plan_, span);
-      const RoundBytes bytes = most_bytes(rounds, wanted_.blocks);
-      largest = std::max({bytes.read, bytes.sent, bytes.received});
       blocks_.emplace(setting_, wanted_, std::move(rounds), exchange.size());
+      largest = blocks_->most().largest();
       return Status();
     });
     // Budgets may differ: the least span of any rank is that of all.
