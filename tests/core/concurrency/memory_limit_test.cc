@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/concurrency/memory_limit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_directory.h"
@@ -66,6 +72,55 @@ TEST_F(MemoryLimit, IsFoundInAContainer) {
   write("sys/fs/cgroup/memory.max", "5000\n");
   write("sys/fs/cgroup/memory.current", "3000\n");
   EXPECT_EQ(left(), 2000U);
+}
+
+// A control group of either version, for one child; gone with this.
+class SmallGroup {
+ public:
+  explicit SmallGroup(uint64_t limit_bytes) {
+    const std::string name = fmt::format("shardwright-test-{}", ::getpid());
+    for (const auto& [mount, limit] :
+         {std::pair("/sys/fs/cgroup/memory/", "/memory.limit_in_bytes"),
+          std::pair("/sys/fs/cgroup/", "/memory.max")}) {
+      path_ = mount + name;
+      std::error_code failed;
+      if (!std::filesystem::create_directory(path_, failed)) continue;
+      std::ofstream(path_ + limit) << limit_bytes;
+      uint64_t set = 0;
+      if (std::ifstream(path_ + limit) >> set && set == limit_bytes) return;
+      std::filesystem::remove(path_, failed);
+    }
+    path_.clear();
+  }
+  ~SmallGroup() {
+    if (!path_.empty()) ::rmdir(path_.c_str());
+  }
+  SmallGroup(const SmallGroup&) = delete;
+  SmallGroup& operator=(const SmallGroup&) = delete;
+  bool is_there() const { return !path_.empty(); }
+  bool join() const {
+    return static_cast<bool>(std::ofstream(path_ + "/cgroup.procs") << ::getpid());
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(MemoryLeft, IsLittleInASmallControlGroup) {
+  constexpr uint64_t kLimit = uint64_t{160} << 20;
+  const SmallGroup group(kLimit);
+  if (!group.is_there()) GTEST_SKIP() << "no control group with a memory limit can be made here";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!group.join()) ::_exit(3);
+    const uint64_t left = memory_left_bytes();
+    ::_exit(left <= kLimit && left > kLimit / 2 ? 0 : 1);
+  }
+  int ended = 0;
+  ASSERT_EQ(::waitpid(child, &ended, 0), child);
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 3)
+    GTEST_SKIP() << "no control group with a memory limit can be made here";
+  EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 0) << ended;
 }
 
 }  // namespace
