@@ -56,6 +56,7 @@ std::vector<plan::StoredBlock> place_blocks(std::span<const WantedBlock> blocks,
     begins.push_back(begin);
     begin += file.size_bytes;
   }
+  begins.push_back(begin);  // of what is made of files, and lies in none
   std::vector<plan::StoredBlock> placed;
   placed.reserve(blocks.size());
   for (const WantedBlock& block : blocks)
