@@ -33,6 +33,7 @@ HOST_SIDE = ("cli", "bindings", "examples")
 OWNED_HEADERS = {
     "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
     "mbedtls/": ("core/integrity/",),
+    "libdeflate.h": ("core/integrity/",),
     "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
     # What copies tensors asks their device.
     "core/tensor/strided_copy.h": ("core/tensor/", "core/device/"),
