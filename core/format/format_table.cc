@@ -16,6 +16,7 @@
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/safetensors/safetensors_format.h"
+#include "core/format/torch_save/torch_save_format.h"
 
 namespace shardwright::format {
 namespace {
@@ -38,10 +39,12 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
     return head.size() >= offset + magic.size() &&
            std::memcmp(head.data() + offset, magic.data(), magic.size()) == 0;
   };
-  if (begins_with("PK\x03\x04", 0))
-    return name.ends_with(".npz") ? "a numpy archive" : "a torch.save archive";
+  for (const std::string_view record : {"sys_info", "pickle", "storages", "tensors"}) {
+    if (begins_with(record, 0) && begins_with(std::string_view("\0", 1), record.size()))
+      return "a tar archive of torch before 0.1.10";
+  }
   if (begins_with("\x80\x02", 0) || begins_with("\x80\x04", 0))
-    return "a pickle (an old torch.save file)";
+    return "a pickle that is no file of torch.save";
   if (name.ends_with(".ckpt") && begins_with("\x0a", 0)) return "a MindSpore checkpoint";
   if (begins_with("\x89HDF\r\n\x1a\n", 0)) return "an HDF5 file";
   return "";
@@ -205,6 +208,7 @@ bool Sight::has_name(std::string_view pattern) const {
 FormatTable::FormatTable() {
   add(native::make_format());
   add(safetensors::make_format());
+  add(torch_save::make_format());
 }
 
 void FormatTable::add(std::shared_ptr<const Format> format) {

@@ -96,11 +96,15 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
 }
 
 TEST_F(Recognition, NamesOtherFamiliesOfFiles) {
-  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").detail("format"),
-            "a torch.save archive");
-  EXPECT_EQ(open_file("model.safetensors", "PK\x03\x04 by another writer").detail("format"),
-            "a torch.save archive");
+  EXPECT_EQ(open_file("model.pt", std::string_view("sys_info\0", 9)).detail("format"),
+            "a tar archive of torch before 0.1.10");
   EXPECT_EQ(open_file("old.pth", "\x80\x02pickle").code(), StatusCode::kUnimplemented);
+}
+
+TEST_F(Recognition, TakesArchivesForFilesOfTorchSaveWhateverTheirName) {
+  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").code(), StatusCode::kDataLoss);
+  EXPECT_EQ(open_file("model.safetensors", "PK\x03\x04 by another writer").code(),
+            StatusCode::kDataLoss);
 }
 
 TEST_F(Recognition, OpensSafetensorsWhateverTheirName) {
