@@ -43,6 +43,10 @@ class BlockIo {
   std::span<const BlockNeed> needs_of(const ReadTask& task) const {
     return needs_.subspan(task.first, task.last - task.first);
   }
+  // Whether it reads what is made of files.
+  bool is_derived(const ReadTask& task) const {
+    return task.file == setting_.opened.derived_file();
+  }
   // What must be known of the task's file before its bytes can be checked.
   Status prepare(const ReadTask& task) const;
   // Why a file that was not found is not there.
@@ -73,9 +77,6 @@ class BlockIo {
     std::atomic<int64_t> tasks_left{0};
   };
   Result<storage::StorageObject*> open(const ReadTask& task, bool direct);
-  bool is_derived(const ReadTask& task) const {
-    return task.file == setting_.opened.derived_file();
-  }
   Status hand_on_block(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
                        bool landed, bool checked);
 

@@ -121,6 +121,10 @@ class ReadCall {
 
   // *started becomes false when there is no memory to be had without waiting.
   Status start(const ReadTask& task, Window* window, bool* started) {
+    if (io_.is_derived(task) && window->in_flight > 0) {
+      *started = false;  // no queue takes it, and it may need staging memory that others wait for
+      return {};
+    }
     if (window->in_flight == 0 && (!task.direct || !window->failed.empty())) {
       *started = window->failed.empty();
       return *started ? run_task(task) : Status();

@@ -184,6 +184,7 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   report->world_size = opened.world_size();
   report->verify = deep ? "deep" : "structure";
   report->digests = opened.digest_block_bytes() > 0;
+  report->checksums = deep && opened.has_checksums();
   report->tensors = catalog.tensors.size();
   report->objects = catalog.objects.size();
   report->chunks = catalog.chunk_count();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DerivedItems: chunks and byte objects of which no file holds the packed bytes that a reader wants:
-// strided views, whose elements lie apart or in another order, and values that stand inside of
-// something else. Together they are one file that does not exist (OpenedCheckpoint::derived_file):
+// DerivedItems: chunks and byte objects of which no file holds the packed bytes that a reader
+// wants: strided views, whose elements lie apart or in another order, and values that stand inside
+// of something else. Together they are one file that does not exist (OpenedCheckpoint::derived_file):
 // each item has a range of it, and what is read there is gathered from the stored files or taken
 // from memory. Filled by one thread, then immutable; what it opens is thread-safe.
 #pragma once

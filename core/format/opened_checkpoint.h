@@ -61,7 +61,7 @@ class OpenedCheckpoint {
   // What is odd but readable, one sentence each; for reports.
   virtual const std::vector<std::string>& notes() const;
   // Number of a file behind the last one, in which extents may lie: what no file holds as readers
-  // want it and is made of files when it is read (DerivedItems). Nobody lists, sizes or verifies it.
+  // want it and is made of files when it is read (DerivedItems). It is not listed, sized, verified.
   uint32_t derived_file() const { return static_cast<uint32_t>(files().size()); }
   // Opens it for reading by several threads; the checkpoint outlives it. INTERNAL for a format
   // whose extents lie in files.

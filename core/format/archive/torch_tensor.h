@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the pickles of torch.save say of tensors: which storage, and which of its elements. Behaviour
-// of torch._utils and torch.serialization, torch 1.0 to 2.15; nothing of it is called. Pure, any
-// thread.
+// What the pickles of torch.save say of tensors: which storage, and which of its elements.
+// Behaviour of torch._utils and torch.serialization, torch 1.0 to 2.15; nothing of it is called.
+// Pure, any thread.
 #pragma once
 
 #include <cstdint>

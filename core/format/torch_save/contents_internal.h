@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a file of torch.save says as a checkpoint: a proved catalog, and where each tensor and object
-// lies, in the file or among what is derived from it. Pure.
+// What a file of torch.save says as a checkpoint: a proved catalog, and where each tensor and
+// object lies, in the file or among what is derived from it. Pure.
 #pragma once
 
 #include <map>

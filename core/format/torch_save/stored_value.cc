@@ -28,14 +28,14 @@ std::string own_name(const Location& location) {
   return path.substr(path.rfind('/') + 1);
 }
 
-struct OpenFile {
+struct FileToRead {
   std::unique_ptr<storage::StorageObject> object;
   storage::ObjectStat stat;
   archive::ArchiveBytes bytes;
 };
 
-Result<OpenFile> open_file(const Location& location) {
-  OpenFile file;
+Result<FileToRead> open_to_read(const Location& location) {
+  FileToRead file;
   SHW_ASSIGN_OR_RETURN(file.object, location.storage->open(location.prefix, {}));
   SHW_ASSIGN_OR_RETURN(file.stat, file.object->stat());
   file.bytes = archive::bytes_of(*file.object, 0, file.stat.size_bytes, own_name(location));
@@ -119,7 +119,7 @@ bool is_zip_file(std::span<const std::byte> head) {
 }
 
 Result<StoredValue> read_stored_value(const Location& location) {
-  SHW_ASSIGN_OR_RETURN(OpenFile file, open_file(location));
+  SHW_ASSIGN_OR_RETURN(FileToRead file, open_to_read(location));
   StoredValue stored;
   stored.name = file.bytes.file;
   stored.file_bytes = file.stat.size_bytes;
@@ -136,7 +136,7 @@ Result<StoredValue> read_stored_value(const Location& location) {
 }
 
 Status check_records(const Location& location) {
-  SHW_ASSIGN_OR_RETURN(const OpenFile file, open_file(location));
+  SHW_ASSIGN_OR_RETURN(const FileToRead file, open_to_read(location));
   SHW_ASSIGN_OR_RETURN(const archive::ZipDirectory directory,
                        archive::ZipDirectory::read(file.bytes, kTailBytes));
   for (size_t i = 0; i < directory.size(); ++i)

@@ -34,7 +34,7 @@ def write(name: str, value: Any, tensors: dict[str, torch.Tensor], objects: dict
         "tensors": {key: facts(tensor) for key, tensor in tensors.items()}, "objects": objects}, indent=1) + "\n")
 
 
-def common() -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, list[str]]]:
+def nested() -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, list[str]]]:
     """A value with views of one storage, and what its entries are."""
     whole = torch.arange(210, dtype=torch.float32).reshape(6, 5, 7)
     image = torch.randn(4, 3, 5, 5).to(memory_format=torch.channels_last)
@@ -73,8 +73,8 @@ def refused() -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, list[s
 
 def main() -> None:
     torch.manual_seed(15)
-    value, tensors, objects = common()
-    write("made_common", value, tensors, objects)
+    value, tensors, objects = nested()
+    write("made_nested", value, tensors, objects)
     write("made_protocol4", value, tensors, objects, pickle_protocol=4)
     write("made_old", value, tensors, objects, _use_new_zipfile_serialization=False)
     write("made_refused", *refused())

@@ -28,6 +28,15 @@ std::string archive_of(const std::vector<SampleEntry>& entries, ZipFraming frami
   return archive;
 }
 
+size_t place_of(const std::string& archive, std::string_view signature, size_t nth) {
+  const std::string wanted = "PK" + std::string(signature);
+  size_t at = archive.find(wanted);
+  for (; nth > 0; --nth) at = archive.find(wanted, at + 1);
+  if (at < archive.size()) return at;
+  ADD_FAILURE() << "the archive has no such record";
+  return 0;
+}
+
 ArchiveBytes bytes_of_text(std::string_view archive) {
   return bytes_of(std::as_bytes(std::span(archive)), 0, "a.zip");
 }

@@ -24,13 +24,12 @@ struct SampleEntry {
 std::string archive_of(const std::vector<SampleEntry>& entries,
                        ZipFraming framing = ZipFraming::kTorch, uint64_t file_offset = 0);
 
-// Changes a number in the nth place (0 = first) where the signature "PK" and these two bytes stand.
+// Where the signature "PK" and these two bytes stands for the nth time (0 = first).
+size_t place_of(const std::string& archive, std::string_view signature, size_t nth);
+// Changes a number at an offset from there.
 template <std::unsigned_integral T>
 void patch(std::string* archive, std::string_view signature, size_t nth, size_t offset, T value) {
-  const std::string wanted = "PK" + std::string(signature);
-  size_t at = archive->find(wanted);
-  for (; nth > 0; --nth) at = archive->find(wanted, at + 1);
-  std::memcpy(archive->data() + at + offset, &value, sizeof(value));
+  std::memcpy(archive->data() + place_of(*archive, signature, nth) + offset, &value, sizeof(value));
 }
 inline constexpr std::string_view kLocal = "\x03\x04";
 inline constexpr std::string_view kCentral = "\x01\x02";

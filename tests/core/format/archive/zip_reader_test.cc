@@ -154,9 +154,8 @@ struct Change {
 void expect_refused_changes(ZipFraming framing, const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     std::string archive = archive_of(kEntries, framing);
-    for (size_t i = 0; i < change.bytes; ++i)
-      patch(&archive, change.signature, change.nth, change.offset + i,
-            static_cast<uint8_t>(change.value >> (8 * i)));
+    const size_t at = test::place_of(archive, change.signature, change.nth) + change.offset;
+    std::memcpy(archive.data() + at, &change.value, change.bytes);
     expect_refused(archive, change.says, change.code);
   }
 }
