@@ -125,10 +125,19 @@ constexpr Family kFamiliesOfFiles[] = {
 constexpr Family kFamilies[] = {
     {"*.ckpt", "MindSpore checkpoint files"},
     {"*.distcp", "a torch DCP checkpoint without its .metadata"},
+};
+constexpr Family kFamiliesOfSingleFiles[] = {
     {"*.pt", "torch.save files"},
     {"*.pth", "torch.save files"},
     {"pytorch_model*.bin", "torch.save files"},
 };
+
+// Each of the files is a checkpoint.
+Status one_by_one(std::string_view where, std::string_view family) {
+  return unimplemented(fmt::format("'{}' holds {}, which are opened one by one: name one of them",
+                                   escape_text(where), family))
+      .with_detail("format", family);
+}
 
 // The first family with one of the names, null when there is none.
 const Family* family_of(const Sight& sight, std::span<const Family> families) {
@@ -149,6 +158,8 @@ Status explain_directory(const Sight& sight) {
   }
   const Family* const family = family_of(sight, kFamilies);
   if (family != nullptr) return only_listed(where, family->text);
+  const Family* const single = family_of(sight, kFamiliesOfSingleFiles);
+  if (single != nullptr) return one_by_one(where, single->text);
   const auto unfinished = std::ranges::count_if(names, is_unfinished_name);
   const auto locks = std::ranges::count_if(names, is_lock);
   if (static_cast<size_t>(unfinished + locks) == names.size()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes as a file of torch.save, and again as the pickle of an archive whose storages are
-// there. What opens has a sound catalog, every extent lies in its file, what is derived can be read, and
-// another rank opens the same.
+// there. What opens has a sound catalog, every extent lies in its file, what is derived can be
+// read, and another rank opens the same.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A format whose tensors may be views across their storage, through everything that reads: large
-// ones beside packed ones on a real file system, ranks with boxes of them, verification, conversion.
+// ones beside packed ones on a real file system, ranks with boxes of them, verification,
+// conversion.
 #include <gtest/gtest.h>
 
 #include "core/exec/convert.h"
