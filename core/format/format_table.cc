@@ -16,6 +16,7 @@
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/safetensors/safetensors_format.h"
+#include "core/format/torch_dcp/torch_dcp_format.h"
 #include "core/format/torch_save/torch_save_format.h"
 
 namespace shardwright::format {
@@ -120,7 +121,6 @@ struct Family {
 constexpr Family kFamiliesOfFiles[] = {
     {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
     {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
-    {".metadata", "a torch DCP checkpoint"},
 };
 constexpr Family kFamilies[] = {
     {"*.ckpt", "MindSpore checkpoint files"},
@@ -219,6 +219,7 @@ bool Sight::has_name(std::string_view pattern) const {
 FormatTable::FormatTable() {
   add(native::make_format());
   add(safetensors::make_format());
+  add(torch_dcp::make_format());
   add(torch_save::make_format());
 }
 
