@@ -40,6 +40,7 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
     return head.size() >= offset + magic.size() &&
            std::memcmp(head.data() + offset, magic.data(), magic.size()) == 0;
   };
+  if (begins_with("PK\x03\x04", 0) && name.ends_with(".npz")) return "a numpy archive";
   for (const std::string_view record : {"sys_info", "pickle", "storages", "tensors"}) {
     if (begins_with(record, 0) && begins_with(std::string_view("\0", 1), record.size()))
       return "a tar archive of torch before 0.1.10";
@@ -218,8 +219,8 @@ bool Sight::has_name(std::string_view pattern) const {
 
 FormatTable::FormatTable() {
   add(native::make_format());
-  add(safetensors::make_format());
   add(torch_dcp::make_format());
+  add(safetensors::make_format());
   add(torch_save::make_format());
 }
 

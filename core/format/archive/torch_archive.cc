@@ -36,12 +36,17 @@ Status TorchArchive::find_root(const ArchiveBytes& bytes) {
     is_script_ = directory_.find(root_ + "constants.pkl").has_value();
     return {};
   }
-  std::string_view kind = "a zip archive without a pickle of torch.save";
   for (size_t i = 0; i < std::min(directory_.size(), kEntriesLookedAt); ++i) {
-    if (directory_.entry(i).name.ends_with(".npy")) kind = "a numpy archive";
+    if (directory_.entry(i).name.ends_with(".npy"))
+      return unimplemented(fmt::format("'{}' is a numpy archive, which is recognised and cannot be "
+                                       "read",
+                                       escape_text(bytes.file)))
+          .with_detail("file", bytes.file)
+          .with_detail("format", "a numpy archive");
   }
-  return invalid_argument(fmt::format("'{}' is no known checkpoint format: it is {}",
-                                      escape_text(bytes.file), kind))
+  return invalid_argument(fmt::format("'{}' is no known checkpoint format: it is a zip archive "
+                                      "without a pickle of torch.save",
+                                      escape_text(bytes.file)))
       .with_detail("file", bytes.file);
 }
 

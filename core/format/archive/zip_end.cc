@@ -31,7 +31,9 @@ class EndSearch {
   Result<std::optional<ZipEnd>> find(Status* why) const {
     std::optional<ZipEnd> found;
     size_t seen = 0;
-    for (size_t at = bytes_.size() - kEndBytes + 1; at-- > 0;) {
+    // What stands in front of a record must be in sight, too: it may be a locator.
+    const size_t first = offset_ == 0 ? 0 : kLocatorBytes;
+    for (size_t at = bytes_.size() - kEndBytes + 1; at-- > first;) {
       if (bytes_.size() - at > kEndBytes + kMaxZipTrailingBytes) break;
       if (number_at<uint32_t>(bytes_, at) != kEndSignature) continue;
       if (++seen > kMaxEndRecords)
@@ -139,7 +141,7 @@ Result<ZipTail> read_tail(const ArchiveBytes& archive, uint64_t tail_bytes) {
     return archive.damaged(archive.size_bytes, "it is too short for an end record");
   constexpr uint64_t kMost = kEndBytes + kMaxZipTrailingBytes + kLocatorBytes + kEnd64Bytes;
   const uint64_t most = std::min(kMost, archive.size_bytes);
-  const uint64_t first = std::clamp(tail_bytes, kEndBytes, most);
+  const uint64_t first = std::min(std::max(tail_bytes, kLocatorBytes + kEndBytes), most);
   Status why;
   for (const uint64_t size : {first, most}) {
     EndSearch search(archive, size);

@@ -12,7 +12,10 @@ class TorchSaveFormat final : public Format {
   std::string_view name() const override { return kFormatName; }
 
   bool recognises(const Sight& sight) const override {
-    return sight.is_file && (is_zip_file(sight.head) || is_old_file(sight.head));
+    // Zip archives whose name says that they are numpy's need no reading.
+    return sight.is_file &&
+           (is_old_file(sight.head) ||
+            (is_zip_file(sight.head) && !shown_path(sight.location).ends_with(".npz")));
   }
 
   Result<std::shared_ptr<const OpenedCheckpoint>> open(
