@@ -251,21 +251,15 @@ bool PickleMachine::put(int64_t id) {
     return true;
   }
   const auto index = static_cast<size_t>(id);
-  if (index == memo_.size()) {
-    memo_.push_back(value);
-    ++memo_count_;
-    return true;
-  }
-  if (index > memo_.size()) memo_.resize(index + 1);
-  if (memo_[index].is_absent()) ++memo_count_;
-  memo_[index] = value;
+  if (index >= memo_.size() || memo_.at(index).is_absent()) ++memo_count_;
+  memo_.set(index, value);
   return true;
 }
 
 bool PickleMachine::get(int64_t id) {
   PickleRef value;
   if (static_cast<uint64_t>(id) < memo_.size()) {
-    value = memo_[static_cast<size_t>(id)];
+    value = memo_.at(static_cast<size_t>(id));
   } else if (const auto far = far_memo_.find(id); far != far_memo_.end()) {
     value = far->second;
   }
@@ -291,12 +285,13 @@ bool PickleMachine::forget(PickleRef value) {
   const PickleNode& node = arena_->node(value);
   if ((node.flags & PickleNode::kShared) != 0) return false;
   if ((node.flags & PickleNode::kMemoized) == 0) return true;
-  const size_t window = std::min(memo_.size(), kForgetWindow);
-  const auto found =
-      std::find(memo_.rbegin(), memo_.rbegin() + static_cast<ptrdiff_t>(window), value);
-  if (found == memo_.rbegin() + static_cast<ptrdiff_t>(window)) return false;
-  *found = kForgottenRef;
-  return true;
+  const size_t oldest = memo_.size() - std::min(memo_.size(), kForgetWindow);
+  for (size_t id = memo_.size(); id > oldest; --id) {
+    if (memo_.at(id - 1) != value) continue;
+    memo_.set(id - 1, kForgottenRef);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace shardwright::format::archive::internal

@@ -28,6 +28,28 @@ namespace shardwright::format::archive::internal {
 
 enum class Recycling : uint8_t { kOn, kOff };
 
+// Values by their ids, which mostly count up. It grows without copies of itself: it is as large as
+// a quarter of what it remembers.
+class PickleMemoTable {
+ public:
+  size_t size() const { return size_; }
+  PickleRef at(size_t id) const { return blocks_[id / kBlock][id % kBlock]; }
+  void set(size_t id, PickleRef value) {
+    if (id >= size_) grow(id + 1);
+    blocks_[id / kBlock][id % kBlock] = value;
+  }
+
+ private:
+  static constexpr size_t kBlock = 4096;
+  void grow(size_t size) {
+    while (blocks_.size() * kBlock < size) blocks_.push_back(std::make_unique<PickleRef[]>(kBlock));
+    size_ = size;
+  }
+
+  std::vector<std::unique_ptr<PickleRef[]>> blocks_;
+  size_t size_ = 0;
+};
+
 class PickleMachine {
  public:
   PickleMachine(std::span<const std::byte> input, const PickleOptions& options,
@@ -158,7 +180,7 @@ class PickleMachine {
   std::vector<size_t> marks_;
   size_t fence_ = 0;  // stack size at the last mark
   uint64_t input_bytes_;
-  std::vector<PickleRef> memo_;                      // by id
+  PickleMemoTable memo_;
   std::unordered_map<int64_t, PickleRef> far_memo_;  // ids that no such input counts up to
   uint64_t memo_count_ = 0;                          // entries that are set
   HashIndex global_index_;                           // of the globals that were named
