@@ -141,6 +141,22 @@ TEST(ZipReader, RefusesTwoArchivesInOne) {
   expect_refused(many + std::string(22, ' '), "more than 64 end records");
 }
 
+TEST(ZipReader, TheFirstReadDecidesNothing) {
+  const std::string sound = archive_of(kEntries);
+  // Without its zip64 end record the end record would fit, were there no locator in front of it.
+  std::string headless = sound;
+  patch(&headless, kEnd64, 0, 3, uint8_t{0x26});
+  const auto directory = static_cast<uint32_t>(test::place_of(sound, kCentral, 0));
+  const auto end = static_cast<uint32_t>(test::place_of(sound, kEnd, 0));
+  patch(&headless, kEnd, 0, 12, end - directory);
+  for (uint64_t tail = 0; tail < sound.size() + 10; ++tail) {
+    EXPECT_TRUE(ZipDirectory::read(bytes_of_text(sound), tail).ok()) << tail;
+    EXPECT_EQ(ZipDirectory::read(bytes_of_text(headless), tail).status().code(),
+              StatusCode::kDataLoss)
+        << tail;
+  }
+}
+
 struct Change {
   std::string_view signature;
   size_t nth;
