@@ -2,8 +2,8 @@
 //
 // Memory of the values of a pickle. A reference has 32 bits: none, booleans, the empty tuple and
 // integers of 30 bits are in it, all else is the number of a node of 16 bytes. What a node holds
-// more of (slots of a tuple, segments of a list) lies in blocks that never move. A million chunks of
-// a checkpoint's index fit into 300 MB so. Thread-compatible.
+// more of (slots of a tuple, segments of a list) lies in blocks that never move. A million chunks
+// of a checkpoint's index fit into 300 MB so. Thread-compatible.
 #pragma once
 
 #include <cstddef>

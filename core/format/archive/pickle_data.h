@@ -22,7 +22,7 @@ class PickleArena;
 struct PickleSegment;
 }  // namespace internal
 
-// A value of one PickleData. Equal references are the same Python object; the reverse need not hold.
+// A value of one PickleData. Equal references are one Python object; the reverse need not hold.
 struct PickleRef {
   uint32_t bits = 0;  // 0 = absent: a field that was not set
   bool is_absent() const { return bits == 0; }

@@ -6,8 +6,8 @@
 //
 // To hold an index of a million chunks in little memory it gives back what only the machine itself
 // ever knew: the state dict of an instance whose fields took its values, and the tuple of arguments
-// of a call. A memo entry of theirs stays behind as "forgotten". CPython never asks for one; a pickle
-// that does is read again from the start with nothing given back.
+// of a call. A memo entry of theirs stays behind as "forgotten". CPython never asks for one; a
+// pickle that does is read again from the start with nothing given back.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkFinder: from a name and an offset to the place of a chunk or object in an index that is being
-// filled. Constant time where entries come in the order of their chunks or with a hint that is
-// right, O(log chunks) otherwise. Thread-compatible.
+// ChunkFinder: from a name and an offset to the place of a chunk or object in an index that is
+// being filled. Constant time where entries come in the order of their chunks or with a hint that
+// is right, O(log chunks) otherwise. Thread-compatible.
 #pragma once
 
 #include <cstdint>

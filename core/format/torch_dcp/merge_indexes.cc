@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Indexes of ranks that saved by themselves, as one: the names of all, each with the chunks of all.
 #include <algorithm>
 #include <unordered_map>
 #include <utility>

@@ -285,6 +285,7 @@ Result<std::vector<uint64_t>> sizes_of(const Location& location,
     return Status();
   }));
   std::vector<uint64_t> sizes;
+  sizes.reserve(files.size());
   for (const std::string& file : files) {
     const auto found = seen.find(file);
     if (found != seen.end()) {
