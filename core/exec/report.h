@@ -50,6 +50,7 @@ struct Report {
   int32_t world_size = 1;
   std::string durability;  // "full", "none", "volatile" (of a storage that is not durable)
   bool digests = true;
+  bool checksums = false;        // a deep verification compared those of the format
   std::string verify;            // "on_read", "off", "structure", "deep"
   std::string dir_fsync = "ok";  // "ok", "unsupported", "skipped"
   std::string io_engine;  // of batched reads and writes: "io_uring", "threads"; empty without any

@@ -149,7 +149,7 @@ class SharedCall {
       read = &mine_[next_read_++].read;
     }
     *moved = true;
-    return explained(*read, read_at_once(*read));
+    return io_.explained(read->exact, read_at_once(*read));
   }
 
   // How the next own task is read; kUnknown when there is none. Tasks are begun in their order, so
@@ -186,7 +186,7 @@ class SharedCall {
       Staged* const place = std::ranges::find_if(staged_, &Staged::is_free);
       if (place == staged_.end() || !next_direct(place)) break;
       *moved = true;
-      SHW_RETURN_IF_ERROR(explained(mine_[place->first].read, submit(place)));
+      SHW_RETURN_IF_ERROR(io_.explained(mine_[place->first].read.exact, submit(place)));
     }
     for (Staged& staged : staged_) {
       if (!staged.has_come || staged.is_checked || staged.is_free()) continue;
@@ -264,16 +264,11 @@ class SharedCall {
     for (storage::IoCompletion& ended : done_) {
       --in_flight_;
       Staged& staged = staged_[ended.tag];
-      SHW_RETURN_IF_ERROR(
-          explained(mine_[staged.first].read, io_.completed(staged.span, std::move(ended.status))));
+      SHW_RETURN_IF_ERROR(io_.explained(mine_[staged.first].read.exact,
+                                        io_.completed(staged.span, std::move(ended.status))));
       staged.has_come = true;
     }
     return {};
-  }
-
-  Status explained(const SharedRead& read, Status status) const {
-    if (status.code() != StatusCode::kNotFound) return status;
-    return setting_.opened.explain_missing(read.exact.file);
   }
 
   // A task lies in its slot from its first byte on, however its reader has read it.

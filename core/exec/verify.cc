@@ -67,7 +67,8 @@ class VerifySink final : public BlockSink {
   Status failed(const BlockNeed& need, Status status) override {
     if (status.code() != StatusCode::kDataLoss) return status;
     DamageReport found = damage_of(status);
-    if (found.file.empty()) found.file = opened_.files()[need.file].key;
+    if (found.file.empty() && need.file != opened_.derived_file())
+      found.file = opened_.files()[need.file].key;
     if (found.length == 0) {
       found.offset = need.offset;
       found.length = need.length;
@@ -103,6 +104,22 @@ Status check_structure(const format::OpenedCheckpoint& opened, const CallContext
     DamageReport found = damage_of(status);
     if (found.file.empty()) found.file = opened.files()[file].key;
     damage->add(std::move(found));
+  }
+  return {};
+}
+
+// Of the sound files; one that fails is not read any further.
+Status check_checksums(const format::OpenedCheckpoint& opened, const CallContext& call,
+                       DamageList* damage, std::vector<bool>* sound) {
+  if (!opened.has_checksums()) return {};
+  for (uint32_t file = 0; file < sound->size(); ++file) {
+    if (!(*sound)[file]) continue;
+    SHW_RETURN_IF_ERROR(call.control.check("verify"));
+    const Status status = opened.check_checksums(file);
+    if (status.ok()) continue;
+    if (status.code() != StatusCode::kDataLoss) return status;
+    (*sound)[file] = false;
+    damage->add(damage_of(status));
   }
   return {};
 }
@@ -167,6 +184,7 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   report->world_size = opened.world_size();
   report->verify = deep ? "deep" : "structure";
   report->digests = opened.digest_block_bytes() > 0;
+  report->checksums = deep && opened.has_checksums();
   report->tensors = catalog.tensors.size();
   report->objects = catalog.objects.size();
   report->chunks = catalog.chunk_count();
@@ -175,7 +193,11 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   for (const format::FileInfo& file : opened.files()) report->bytes_files += file.size_bytes;
   if (!deep && report->digests)
     report->notes.emplace_back("payload not read; a deep verification reads and checks every byte");
-  if (!report->digests) {
+  if (!report->digests && opened.has_checksums() && !deep) {
+    report->notes.emplace_back(
+        "payload not read; a deep verification compares the checksums of all records");
+  }
+  if (!report->digests && !opened.has_checksums()) {
     report->notes.emplace_back(
         "the checkpoint has no digests: its structure was checked, its payload cannot be");
   }
@@ -198,6 +220,7 @@ Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCh
   std::vector<bool> sound(opened.files().size(), false);
   SHW_RETURN_IF_ERROR(check_structure(opened, call, &damage, &sound));
   if (deep) {
+    SHW_RETURN_IF_ERROR(check_checksums(opened, call, &damage, &sound));
     SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs,
                          all_needs(reader.runtime(), opened, sound, call, &damage));
     if (call.progress != nullptr) call.progress->enter(Stage::kReading);

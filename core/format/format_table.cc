@@ -16,6 +16,8 @@
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/safetensors/safetensors_format.h"
+#include "core/format/torch_dcp/torch_dcp_format.h"
+#include "core/format/torch_save/torch_save_format.h"
 
 namespace shardwright::format {
 namespace {
@@ -38,10 +40,13 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
     return head.size() >= offset + magic.size() &&
            std::memcmp(head.data() + offset, magic.data(), magic.size()) == 0;
   };
-  if (begins_with("PK\x03\x04", 0))
-    return name.ends_with(".npz") ? "a numpy archive" : "a torch.save archive";
+  if (begins_with("PK\x03\x04", 0) && name.ends_with(".npz")) return "a numpy archive";
+  for (const std::string_view record : {"sys_info", "pickle", "storages", "tensors"}) {
+    if (begins_with(record, 0) && begins_with(std::string_view("\0", 1), record.size()))
+      return "a tar archive of torch before 0.1.10";
+  }
   if (begins_with("\x80\x02", 0) || begins_with("\x80\x04", 0))
-    return "a pickle (an old torch.save file)";
+    return "a pickle that is no file of torch.save";
   if (name.ends_with(".ckpt") && begins_with("\x0a", 0)) return "a MindSpore checkpoint";
   if (begins_with("\x89HDF\r\n\x1a\n", 0)) return "an HDF5 file";
   return "";
@@ -117,15 +122,23 @@ struct Family {
 constexpr Family kFamiliesOfFiles[] = {
     {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
     {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
-    {".metadata", "a torch DCP checkpoint"},
 };
 constexpr Family kFamilies[] = {
     {"*.ckpt", "MindSpore checkpoint files"},
     {"*.distcp", "a torch DCP checkpoint without its .metadata"},
+};
+constexpr Family kFamiliesOfSingleFiles[] = {
     {"*.pt", "torch.save files"},
     {"*.pth", "torch.save files"},
     {"pytorch_model*.bin", "torch.save files"},
 };
+
+// Each of the files is a checkpoint.
+Status one_by_one(std::string_view where, std::string_view family) {
+  return unimplemented(fmt::format("'{}' holds {}, which are opened one by one: name one of them",
+                                   escape_text(where), family))
+      .with_detail("format", family);
+}
 
 // The first family with one of the names, null when there is none.
 const Family* family_of(const Sight& sight, std::span<const Family> families) {
@@ -146,6 +159,8 @@ Status explain_directory(const Sight& sight) {
   }
   const Family* const family = family_of(sight, kFamilies);
   if (family != nullptr) return only_listed(where, family->text);
+  const Family* const single = family_of(sight, kFamiliesOfSingleFiles);
+  if (single != nullptr) return one_by_one(where, single->text);
   const auto unfinished = std::ranges::count_if(names, is_unfinished_name);
   const auto locks = std::ranges::count_if(names, is_lock);
   if (static_cast<size_t>(unfinished + locks) == names.size()) {
@@ -204,7 +219,9 @@ bool Sight::has_name(std::string_view pattern) const {
 
 FormatTable::FormatTable() {
   add(native::make_format());
+  add(torch_dcp::make_format());
   add(safetensors::make_format());
+  add(torch_save::make_format());
 }
 
 void FormatTable::add(std::shared_ptr<const Format> format) {

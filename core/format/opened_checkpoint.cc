@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/format/opened_checkpoint.h"
 
+#include <fmt/format.h>
+
 namespace shardwright::format {
 
 Status OpenedCheckpoint::locate(std::span<const StoredItem>) const {
+  return {};
+}
+
+Result<std::unique_ptr<storage::StorageObject>> OpenedCheckpoint::open_derived() const {
+  return internal_error(
+      fmt::format("format '{}' makes nothing of its files, and was asked for it", format_name()));
+}
+
+Status OpenedCheckpoint::check_checksums(uint32_t) const {
   return {};
 }
 

@@ -60,7 +60,14 @@ class OpenedCheckpoint {
   virtual const std::vector<FileInfo>& files() const = 0;
   // What is odd but readable, one sentence each; for reports.
   virtual const std::vector<std::string>& notes() const;
-  // Number of the file that has a chunk or object.
+  // Number of a file behind the last one, in which extents may lie: what no file holds as readers
+  // want it and is made of files when it is read (DerivedItems). It is not listed, sized, verified.
+  uint32_t derived_file() const { return static_cast<uint32_t>(files().size()); }
+  // Opens it for reading by several threads; the checkpoint outlives it. INTERNAL for a format
+  // whose extents lie in files.
+  virtual Result<std::unique_ptr<storage::StorageObject>> open_derived() const;
+  // Number of the file that has a chunk or object; for one in the derived file a file that it is
+  // made of.
   virtual uint32_t chunk_file(size_t chunk) const = 0;
   virtual uint32_t object_file(size_t object) const = 0;
   // Prepares the file and finds the place when that was not done; the failures of prepare_file and
@@ -84,6 +91,11 @@ class OpenedCheckpoint {
   // The same from storage again, whether the file was prepared before or not; for verification. A
   // file that passes is prepared.
   virtual Status check_file(uint32_t file) const = 0;
+  // Whether files carry checksums of their own, of parts that are no blocks of chunks (records of
+  // archives): only a deep verification compares them.
+  virtual bool has_checksums() const { return false; }
+  // Reads all of the file that has one and compares it. DATA_LOSS naming file, record and place.
+  virtual Status check_checksums(uint32_t file) const;
   // Reads again what open read. DATA_LOSS with detail file when it is gone or is not what was
   // opened; ABORTED "replaced while reading" as explain_missing, unless this generation is kept.
   virtual Status check_manifest() const = 0;

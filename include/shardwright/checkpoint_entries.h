@@ -39,6 +39,8 @@ typedef struct shw_tensor_info {
 } shw_tensor_info;
 
 /* Facts about a stored chunk: where its bytes lie and which rank wrote them (-1 = unknown).
+ * `offset` UINT64_MAX: no run of bytes of the file is the chunk, which is made of some of them when
+ * it is read (a strided view that torch.save stored).
  * Since: 0.1 unstable */
 typedef struct shw_chunk_info {
   uint32_t struct_size;

@@ -74,7 +74,7 @@ static void formats_that_are_only_recognised_are_named(void) {
   static const struct {
     const char *name, *head, *wanted;
     uint64_t size;
-  } files[] = {{"torch.pt", "PK\x03\x04torch.save", "torch.save archive", 14},
+  } files[] = {{"torch.tar", "storages\0.....", "tar archive of torch", 14},
                {"old.pt", "\x80\x02}q\x00.........", "pickle", 14},
                {"arrays.npz", "PK\x03\x04.........", "numpy archive", 13},
                {"weights.h5", "\x89HDF\r\n\x1a\n........", "HDF5", 16}};

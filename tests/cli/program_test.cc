@@ -149,7 +149,7 @@ TEST_F(Program, HintsNameACommandThatHelps) {
   save("cut");
   std::filesystem::resize_file(data_file("cut"), 5000);
   std::filesystem::create_directory(path("empty"));
-  std::ofstream(path("a.pt")) << "PK\x03\x04 an archive of torch";
+  std::ofstream(path("a.h5")) << "\x89HDF\r\n\x1a\n of another library";
   std::ofstream(path("cut.safetensors")) << std::string("\x09\0\0\0\0\0\0\0{}", 10);
   save("torn");
   damage(path("torn/manifest.shw"), 100);
@@ -172,7 +172,7 @@ TEST_F(Program, HintsNameACommandThatHelps) {
       {"gc run", "next: give a directory that holds manifest.shw; " + steps},
       {"ls ckpt/manifest.shw", "next: give a directory that holds manifest.shw; " + steps},
       {"verify run", "next: `shardwright info` lists the steps of a run\n"},
-      {"info a.pt", "next: load it with the tool that wrote it, and save it with"},
+      {"info a.h5", "next: load it with the tool that wrote it, and save it with"},
       {"info cut.safetensors", "next: copy or download the file again"},
       {"plan show ckpt/manifest.shw", "next: check the file, or make it again: shardwright plan"},
       {"ls ckpt 'nope*'", "next: see the names: shardwright ls ckpt\n"},

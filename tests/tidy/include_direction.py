@@ -33,9 +33,10 @@ HOST_SIDE = ("cli", "bindings", "examples")
 OWNED_HEADERS = {
     "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
     "mbedtls/": ("core/integrity/",),
+    "libdeflate.h": ("core/integrity/",),
     "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
-    # What copies tensors asks their device.
-    "core/tensor/strided_copy.h": ("core/tensor/", "core/device/"),
+    # What copies tensors asks their device; what gathers stored bytes has none.
+    "core/tensor/strided_copy.h": ("core/tensor/", "core/device/", "core/format/derived_items.cc"),
     "core/tensor/stream_copy.h": ("core/tensor/", "core/device/"),
     "core/tensor/cast.h": ("core/tensor/", "core/device/"),
     "torch/": ("core/hsdp/torch/", "core/collective/c10d/"),

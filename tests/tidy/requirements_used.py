@@ -29,6 +29,7 @@ USES = {
     "git": r"\bgit\b",
     "libclang-rt-19-dev": r"-fsanitize=",
     "libcli11-dev": r"#include <CLI/",
+    "libdeflate-dev": r"#include <libdeflate",
     "libfmt-dev": r"#include <fmt/",
     "libgtest-dev": r"#include <gtest/",
     "libmbedtls-dev": r"#include <mbedtls/",
@@ -62,7 +63,8 @@ _LISTING = ("tools/requirements/", "tests/tidy/requirements_used.py", "cmake/Shw
 _TEXTS = (".md", ".txt.in", ".gitignore")
 # Projects of the licence table whose package has another name.
 _PROJECTS = {"flatbuffers": "flatc", "mbed tls": "libmbedtls-dev", "json for modern c++": "nlohmann-json3-dev",
-             "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev", "swig": "swig",
+             "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev",
+             "libdeflate": "libdeflate-dev", "swig": "swig",
              "libstdc++, libgcc": "build-essential"}
 
 

@@ -81,9 +81,11 @@ TEST_F(Recognition, TellsASaveThatWasNotCommitted) {
 
 TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
   const std::pair<const char*, const char*> table[] = {
-      {".metadata", "torch DCP"},          {"metadata.json", "Megatron"},
-      {"rank_0.ckpt", "MindSpore"},        {"__0_0.distcp", "torch DCP"},
-      {"pytorch_model.bin", "torch.save"}, {"latest_checkpointed_iteration.txt", "Megatron"}};
+      {"rank_0.ckpt", "MindSpore"},
+      {"__0_0.distcp", "torch DCP"},
+      {"metadata.json", "Megatron"},
+      {"pytorch_model.bin", "torch.save"},
+      {"latest_checkpointed_iteration.txt", "Megatron"}};
   for (const auto& [name, family] : table) {
     const auto memory = std::shared_ptr<storage::Storage>(storage::make_memory_storage());
     storage::OpenOptions options;
@@ -96,11 +98,15 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
 }
 
 TEST_F(Recognition, NamesOtherFamiliesOfFiles) {
-  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").detail("format"),
-            "a torch.save archive");
-  EXPECT_EQ(open_file("model.safetensors", "PK\x03\x04 by another writer").detail("format"),
-            "a torch.save archive");
+  EXPECT_EQ(open_file("model.pt", std::string_view("sys_info\0", 9)).detail("format"),
+            "a tar archive of torch before 0.1.10");
   EXPECT_EQ(open_file("old.pth", "\x80\x02pickle").code(), StatusCode::kUnimplemented);
+}
+
+TEST_F(Recognition, TakesArchivesForFilesOfTorchSaveWhateverTheirName) {
+  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").code(), StatusCode::kDataLoss);
+  EXPECT_EQ(open_file("model.safetensors", "PK\x03\x04 by another writer").code(),
+            StatusCode::kDataLoss);
 }
 
 TEST_F(Recognition, OpensSafetensorsWhateverTheirName) {
@@ -117,7 +123,7 @@ TEST_F(Recognition, LeavesSafetensorsOfOtherFamiliesToThem) {
   put("model.safetensors", std::string_view("\x02\0\0\0\0\0\0\0{}", 10));
   EXPECT_TRUE(open().ok());
   put(".metadata");
-  EXPECT_EQ(open().detail("format"), "a torch DCP checkpoint");
+  EXPECT_EQ(open().detail("file"), ".metadata");
 }
 
 TEST_F(Recognition, FindsModelsBesideFoldersOfManyNames) {

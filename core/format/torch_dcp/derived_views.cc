@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/format/torch_dcp/derived_views_internal.h"
+
+namespace shardwright::format::torch_dcp::internal {
+
+uint64_t DerivedViews::add(DerivedItems items) {
+  const MutexLock lock(mutex_);
+  const uint64_t begin = next_;
+  if (items.size_bytes() == 0) return begin;
+  next_ += items.size_bytes();
+  parts_.emplace(begin, std::make_shared<const DerivedItems>(std::move(items)));
+  return begin;
+}
+
+std::pair<std::shared_ptr<const DerivedItems>, uint64_t> DerivedViews::part_at(
+    uint64_t offset) const {
+  const MutexLock lock(mutex_);
+  const auto behind = parts_.upper_bound(offset);
+  if (behind == parts_.begin()) return {};
+  const auto& [begin, part] = *std::prev(behind);
+  if (offset - begin >= part->size_bytes()) return {};
+  return {part, begin};
+}
+
+// Parts are opened when they are read first.
+class DerivedViewsFile final : public storage::StorageObject {
+ public:
+  DerivedViewsFile(const DerivedViews& views, DerivedItems::OpenFile open_file, std::string name)
+      : views_(views), open_file_(std::move(open_file)), name_(std::move(name)) {}
+
+  Status read_at(uint64_t offset, std::span<std::byte> data) override {
+    while (!data.empty()) {
+      const auto [part, begin] = views_.part_at(offset);
+      if (part == nullptr)
+        return out_of_range(fmt::format("{} bytes at {} of {}, where nothing is", data.size(),
+                                        offset, escape_text(name_)));
+      const uint64_t left = part->size_bytes() - (offset - begin);
+      const auto to = data.first(static_cast<size_t>(std::min<uint64_t>(data.size(), left)));
+      SHW_RETURN_IF_ERROR(object_of(part, begin)->read_at(offset - begin, to));
+      offset += to.size();
+      data = data.subspan(to.size());
+    }
+    return {};
+  }
+  Status write_at(uint64_t, std::span<const std::byte>) override { return only_read(); }
+  Status truncate(uint64_t) override { return only_read(); }
+  Status sync() override { return only_read(); }
+  Status commit(storage::CommitCondition, std::string_view) override { return only_read(); }
+  void abort() override {}
+  Status close() override { return {}; }
+  Result<storage::ObjectStat> stat() override {
+    return unimplemented("a derived file that grows while it is read has no size");
+  }
+
+ private:
+  Status only_read() const {
+    return internal_error(fmt::format("'{}' is only read", escape_text(name_)));
+  }
+
+  struct OpenPart {
+    std::shared_ptr<const DerivedItems> items;       // co-owned with the views
+    std::shared_ptr<storage::StorageObject> object;  // co-owned by reads that are under way
+  };
+  std::shared_ptr<storage::StorageObject> object_of(const std::shared_ptr<const DerivedItems>& part,
+                                                    uint64_t begin) {
+    const MutexLock lock(mutex_);
+    OpenPart& open = open_[begin];
+    if (open.object == nullptr) open = {part, part->open(open_file_, name_)};
+    return open.object;
+  }
+
+  const DerivedViews& views_;
+  const DerivedItems::OpenFile open_file_;
+  const std::string name_;
+  Mutex mutex_;
+  std::map<uint64_t, OpenPart> open_ SHW_GUARDED_BY(mutex_);
+};
+
+std::unique_ptr<storage::StorageObject> DerivedViews::open(DerivedItems::OpenFile open_file,
+                                                           std::string name) const {
+  return std::make_unique<DerivedViewsFile>(*this, std::move(open_file), std::move(name));
+}
+
+}  // namespace shardwright::format::torch_dcp::internal

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Indexes one by one: what is read, and every way in which one can be wrong.
+#include "core/format/torch_dcp/dcp_index.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/format/archive/pickle_writer.h"
+#include "tests/support/expect_failure.h"
+
+namespace shardwright::format::torch_dcp {
+namespace {
+
+using archive::PickleProtocol;
+using archive::PickleWriter;
+
+constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
+
+// A tensor w of rows that lie in chunks, as torch writes it.
+struct Sample {
+  std::string dtype = "float32";
+  std::vector<int64_t> shape = {4, 2};
+  std::vector<std::vector<int64_t>> chunks = {{0, 0, 2, 2}, {2, 0, 2, 2}};  // offsets, sizes
+  std::vector<int64_t> hints = {0, 1};
+  std::vector<size_t> stored = {0, 1};  // chunks that have a place, in that order
+  std::string path = "__0_0.distcp";
+  int64_t begin = 0;
+  bool has_object = false;
+};
+
+void write_size(PickleWriter* writer, std::span<const int64_t> extents) {
+  writer->global("torch", "Size").mark();
+  for (const int64_t extent : extents) writer->integer(extent);
+  writer->tuple_to_mark().tuple(1).reduce();
+}
+
+PickleWriter& write_instance(PickleWriter* writer, std::string_view name) {
+  return writer->global(kModule, name).empty_tuple().new_object();
+}
+
+void write_tensor(PickleWriter* writer, const Sample& sample) {
+  write_instance(writer, "TensorStorageMetadata").empty_dict().mark();
+  writer->text("properties");
+  write_instance(writer, "TensorProperties").mark();
+  writer->global("torch", sample.dtype).none().boolean(false).none().boolean(false);
+  writer->tuple_to_mark().build().text("size");
+  write_size(writer, sample.shape);
+  writer->text("chunks").empty_list().mark();
+  for (const auto& chunk : sample.chunks) {
+    const std::span<const int64_t> extents(chunk);
+    write_instance(writer, "ChunkStorageMetadata").empty_dict().mark().text("offsets");
+    write_size(writer, extents.first(extents.size() / 2));
+    writer->text("sizes");
+    write_size(writer, extents.subspan(extents.size() / 2));
+    writer->set_items_to_mark().build();
+  }
+  writer->appends_to_mark().set_items_to_mark().build();
+}
+
+void write_place(PickleWriter* writer, const Sample& sample, size_t chunk) {
+  const std::span<const int64_t> extents(sample.chunks[chunk]);
+  write_instance(writer, "MetadataIndex").empty_dict().mark();
+  writer->text("fqn").text("w").text("index").integer(sample.hints[chunk]).text("offset");
+  write_size(writer, extents.first(extents.size() / 2));
+  writer->set_items_to_mark().build();
+  writer->global("torch.distributed.checkpoint.filesystem", "_StorageInfo").empty_tuple();
+  writer->new_object().empty_dict().mark().text("relative_path").text(sample.path);
+  writer->text("offset").integer(sample.begin + static_cast<int64_t>(chunk) * 1000);
+  writer->text("length").integer(1000).set_items_to_mark().build();
+}
+
+std::string pickle_of(const Sample& sample) {
+  PickleWriter writer(PickleProtocol::k4);
+  write_instance(&writer, "Metadata").empty_dict().mark();
+  writer.text("state_dict_metadata").empty_dict().text("w");
+  write_tensor(&writer, sample);
+  writer.set_item();
+  if (sample.has_object) {
+    writer.text("step");
+    write_instance(&writer, "BytesStorageMetadata").set_item();
+  }
+  writer.text("planner_data").empty_dict().text("w").text("w").tuple(1).set_item();
+  writer.text("storage_data").empty_dict().mark();
+  for (const size_t chunk : sample.stored) write_place(&writer, sample, chunk);
+  writer.set_items_to_mark().set_items_to_mark().build();
+  return std::move(writer).finish();
+}
+
+Result<DcpIndex> decode(std::string_view bytes) {
+  return decode_index(std::as_bytes(std::span(bytes)), ".metadata");
+}
+
+TEST(DcpIndex, FindsThePlaceOfEachChunk) {
+  const auto index = decode(pickle_of({}));
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  ASSERT_EQ(index->tensors.size(), 1U);
+  EXPECT_EQ(index->tensors[0].name, "w");
+  EXPECT_EQ(index->tensors[0].path, "[\"w\"]");
+  EXPECT_EQ(index->tensors[0].dtype, DType::kFloat32);
+  ASSERT_EQ(index->places.size(), 2U);
+  EXPECT_EQ(index->places[1].offset, 1000U);
+  EXPECT_EQ(index->places[1].size_bytes, 1000U);
+  EXPECT_EQ(index->files, std::vector<std::string>{"__0_0.distcp"});
+}
+
+TEST(DcpIndex, TrustsNoHint) {
+  for (const std::vector<int64_t>& hints :
+       {std::vector<int64_t>{1, 0}, {-1, -1}, {7, 7}, {INT64_MAX, INT64_MIN}}) {
+    for (const std::vector<size_t>& order : {std::vector<size_t>{0, 1}, {1, 0}}) {
+      Sample sample;
+      sample.hints = hints;
+      sample.stored = order;
+      const auto index = decode(pickle_of(sample));
+      ASSERT_TRUE(index.ok()) << index.status().to_string();
+      EXPECT_EQ(index->places[0].offset, 0U);
+      EXPECT_EQ(index->places[1].offset, 1000U);
+    }
+  }
+}
+
+TEST(DcpIndex, LeavesItemsWithoutPlaceOpen) {
+  Sample sample;
+  sample.stored = {1};
+  const auto index = decode(pickle_of(sample));
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  EXPECT_EQ(index->places[0].file, ItemPlace::kNowhere);
+}
+
+TEST(DcpIndex, CountsElementsOfPackedFloat4) {
+  Sample sample;
+  sample.dtype = "float4_e2m1fn_x2";
+  const auto index = decode(pickle_of(sample));
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  EXPECT_EQ(index->tensors[0].shape, (Dims{4, 4}));
+  EXPECT_EQ(index->sizes(index->tensors[0], 1)[1], 4);
+  EXPECT_EQ(index->places[1].offset, 1000U);
+}
+
+TEST(DcpIndex, RefusesWhatCannotBe) {
+  Sample sample;
+  sample.dtype = "qint8";
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kUnimplemented, "torch.qint8",
+                 "'w'", ".metadata");
+  sample = {};
+  sample.chunks[1] = {2, 0, 0, 2, 2, 0};
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "'w'", "no box");
+  sample = {};
+  sample.begin = -1;
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "no range");
+  sample.begin = INT64_MAX - 500;
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "no range");
+  EXPECT_FAILURE(decode(pickle_of({}) + "x").status(), StatusCode::kDataLoss, "1 bytes behind");
+  EXPECT_FAILURE(decode("}.").status(), StatusCode::kDataLoss, "holds no Metadata");
+  EXPECT_FAILURE(decode("").status(), StatusCode::kDataLoss, "without STOP");
+}
+
+TEST(DcpIndex, RefusesPathsThatLeadOut) {
+  for (const char* const path : {"../x.distcp", "/etc/passwd", "a/../../x", "a\\b", ".", ""}) {
+    Sample sample;
+    sample.path = path;
+    const Status status = decode(pickle_of(sample)).status();
+    EXPECT_FAILURE(status, StatusCode::kPermissionDenied, "no file below the checkpoint");
+    EXPECT_EQ(status.detail("unsafe"), path);
+  }
+}
+
+TEST(DcpIndex, RefusesCallsWhereverTheyStand) {
+  const std::string call = "cos\nsystem\n\x8C\x02id\x85R0";
+  std::string bytes = pickle_of({});
+  bytes.insert(2, call);
+  EXPECT_FAILURE(decode(bytes).status(), StatusCode::kPermissionDenied, "os.system");
+}
+
+TEST(DcpIndex, NamesIndexesOfOtherLibraries) {
+  EXPECT_FAILURE(decode("chyper_parallel.core.metadata\nMetadata\n)\x81.").status(),
+                 StatusCode::kUnimplemented, "HyperParallel");
+}
+
+// Ranks that saved by themselves: each has its own chunks, and copies of what all hold.
+TEST(DcpIndex, MergesTheIndexesOfRanks) {
+  Sample first, second;
+  first.chunks = {{0, 0, 2, 2}};
+  second.chunks = {{2, 0, 2, 2}, {0, 0, 2, 2}};
+  first.stored = {0};
+  second.path = "__1_0.distcp";
+  first.has_object = second.has_object = true;
+  std::vector<DcpIndex> ranks = {*decode(pickle_of(first)), *decode(pickle_of(second))};
+  const auto merged = merge_indexes(std::move(ranks));
+  ASSERT_TRUE(merged.ok()) << merged.status().to_string();
+  ASSERT_EQ(merged->tensors.size(), 1U);
+  EXPECT_EQ(merged->tensors[0].chunk_count, 2U);
+  EXPECT_EQ(merged->places[0].file, 0U);
+  EXPECT_EQ(merged->places[1].file, 1U);
+  EXPECT_EQ(merged->objects.size(), 1U);
+  second.dtype = "float16";
+  EXPECT_FAILURE(merge_indexes({*decode(pickle_of(first)), *decode(pickle_of(second))}).status(),
+                 StatusCode::kDataLoss, "rank 1", "'w'");
+}
+
+}  // namespace
+}  // namespace shardwright::format::torch_dcp

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints that torch.distributed.checkpoint of torch 2.1 to 2.15 wrote, and some that were
+// damaged by hand. expected.json of each says what was saved: dtype, shape, SHA-256 and chunks of
+// each tensor, nested paths, and of the damaged ones which tensors may not be read.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "core/exec/checkpoint.h"
+#include "core/exec/runtime.h"
+#include "core/storage/backends.h"
+
+namespace shardwright::exec {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+fs::path golden_directory() {
+  const char* given = std::getenv("SHW_SOURCE_DIR");
+  return (given != nullptr ? fs::path(given) : fs::current_path()) / "tests/golden/torch_dcp";
+}
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(golden_directory())) {
+    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_empty(const Json& sizes) {
+  return std::ranges::any_of(sizes, [](const Json& size) { return size == 0; });
+}
+
+class TorchDcpGolden : public testing::TestWithParam<std::string> {
+ protected:
+  TorchDcpGolden() : runtime_(std::move(*Runtime::create({}))) {
+    std::ifstream stream(golden_directory() / GetParam() / "expected.json");
+    expected_ = Json::parse(stream);
+  }
+  Result<std::shared_ptr<const Checkpoint>> open() {
+    const fs::path path = golden_directory() / GetParam() / expected_["path"].get<std::string>();
+    format::Location location;
+    location.storage = storage::make_posix_storage(path);
+    location.display = path;
+    return Checkpoint::open(*runtime_, location);
+  }
+  static Result<std::string> sha256(const Checkpoint& checkpoint, const std::string& name) {
+    SHW_ASSIGN_OR_RETURN(const size_t tensor, checkpoint.find_tensor(name, -1));
+    SHW_ASSIGN_OR_RETURN(
+        const auto digest,
+        checkpoint.tensor_digest(tensor, integrity::TensorDigestAlgorithm::kSha256, CallContext()));
+    return to_hex(digest);
+  }
+  // Whether the case stores items in a way that is refused by name.
+  bool is_compressed() const { return GetParam().find("zstd") != std::string::npos; }
+
+  void expect_tensor(const Checkpoint& checkpoint, const std::string& name, const Json& tensor) {
+    const plan::Catalog& catalog = checkpoint.catalog();
+    const Result<size_t> found = checkpoint.find_tensor(name, -1);
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    const plan::TensorRecord& record = catalog.tensors[*found];
+    const auto shape = catalog.shape(*found);
+    EXPECT_EQ(dtype_name(record.dtype), tensor["dtype"].get<std::string>());
+    EXPECT_EQ(Json(std::vector<int64_t>(shape.begin(), shape.end())), tensor["shape"]) << name;
+    std::set<std::string> wanted, boxes;
+    for (const Json& chunk : tensor["chunks"]) {
+      if (!is_empty(chunk["sizes"])) wanted.insert(chunk["offsets"].dump() + chunk["sizes"].dump());
+    }
+    for (uint64_t i = record.chunk_begin; i < record.chunk_begin + record.chunk_count; ++i) {
+      const Box box = catalog.chunk_box(i);
+      const Json offsets = std::vector<int64_t>(box.offsets.begin(), box.offsets.end());
+      const Json sizes = std::vector<int64_t>(box.sizes.begin(), box.sizes.end());
+      boxes.insert(offsets.dump() + sizes.dump());
+    }
+    EXPECT_EQ(boxes, wanted) << name;
+    if (expected_.contains("paths") && expected_["paths"].contains(name))
+      expect_path(catalog.texts.at(record.path), expected_["paths"][name]);
+  }
+  // Positions in lists are arrays of one number.
+  static void expect_path(std::string_view path, const Json& keys) {
+    Json parts = Json::array();
+    for (const Json& key : keys) parts.push_back(key.is_number() ? Json::array({key}) : key);
+    EXPECT_EQ(Json::parse(path), parts);
+  }
+  void expect_digests(const Checkpoint& checkpoint) {
+    for (const auto& [name, tensor] : expected_["tensors"].items()) {
+      const auto digest = sha256(checkpoint, name);
+      if (is_compressed() && digest.status().code() == StatusCode::kUnimplemented) continue;
+      ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+      EXPECT_EQ(*digest, tensor["sha256"].get<std::string>()) << name;
+    }
+  }
+  void expect_refused(const Result<std::shared_ptr<const Checkpoint>>& opened) {
+    if (!opened.ok()) {
+      EXPECT_NE(opened.status().detail("file"), "") << opened.status().to_string();
+      return;
+    }
+    EXPECT_EQ(expected_["fail_on"], "read");
+    for (const Json& name : expected_["bad"]) {
+      const auto digest = sha256(**opened, name);
+      ASSERT_FALSE(digest.ok()) << name;
+      EXPECT_NE(digest.status().detail("file"), "") << digest.status().to_string();
+    }
+    for (const Json& name : expected_["good"]) {
+      const auto digest = sha256(**opened, name);
+      ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+      EXPECT_EQ(*digest, expected_["tensors"][name.get<std::string>()]["sha256"]);
+    }
+  }
+
+  std::unique_ptr<Runtime> runtime_;
+  Json expected_;
+};
+
+TEST_P(TorchDcpGolden, HoldsWhatWasSavedOrIsRefused) {
+  const auto opened = open();
+  if (expected_.contains("fail_on")) return expect_refused(opened);
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const Checkpoint& checkpoint = **opened;
+  EXPECT_EQ(checkpoint.opened().format_name(), "torch-dcp");
+  EXPECT_EQ(checkpoint.catalog().tensors.size(), expected_["tensors"].size());
+  EXPECT_EQ(checkpoint.catalog().objects.size(), expected_["objects"].size());
+  for (const auto& [name, tensor] : expected_["tensors"].items())
+    expect_tensor(checkpoint, name, tensor);
+  for (size_t i = 0; i < checkpoint.catalog().objects.size(); ++i)
+    EXPECT_TRUE(expected_["objects"].contains(checkpoint.catalog().object_name(i)));
+  expect_digests(checkpoint);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TorchDcpGolden, testing::ValuesIn(case_names()),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace shardwright::exec

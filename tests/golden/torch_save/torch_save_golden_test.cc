@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that torch.save wrote, by several versions and in both of its formats. expected.json of
+// each says what was saved: dtype, shape and SHA-256 of each tensor; those made by generate.py also
+// what their objects are.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "core/exec/checkpoint.h"
+#include "core/exec/runtime.h"
+#include "core/storage/backends.h"
+
+namespace shardwright::exec {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+fs::path golden_directory() {
+  const char* given = std::getenv("SHW_SOURCE_DIR");
+  return (given != nullptr ? fs::path(given) : fs::current_path()) / "tests/golden/torch_save";
+}
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(golden_directory())) {
+    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+class TorchSaveGolden : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    runtime_ = std::move(*Runtime::create({}));
+    std::ifstream stream(golden_directory() / GetParam() / "expected.json");
+    expected_ = Json::parse(stream);
+    const fs::path path = golden_directory() / GetParam() / expected_["path"].get<std::string>();
+    format::Location location;
+    location.storage = storage::make_posix_storage(path);
+    location.display = path;
+    auto opened = Checkpoint::open(*runtime_, location);
+    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+    checkpoint_ = *opened;
+  }
+  std::string object_text(size_t object) {
+    const auto bytes = checkpoint_->read_object(object, ReadRules());
+    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+    return bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
+                      : "";
+  }
+  void expect_object(const std::string& name, const Json& wanted) {
+    const plan::Catalog& catalog = checkpoint_->catalog();
+    for (size_t i = 0; i < catalog.objects.size(); ++i) {
+      if (catalog.object_name(i) != name) continue;
+      const std::string type(catalog.texts.at(catalog.objects[i].content_type));
+      EXPECT_EQ(type, wanted[0].get<std::string>()) << name;
+      const bool is_pickle = type == "application/python-pickle";
+      EXPECT_EQ(object_text(i).substr(0, is_pickle ? 2 : std::string::npos),
+                is_pickle ? "\x80\x04" : wanted[1].get<std::string>())
+          << name;
+      return;
+    }
+    ADD_FAILURE() << "there is no object '" << name << "'";
+  }
+
+  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  Json expected_;
+};
+
+TEST_P(TorchSaveGolden, HoldsWhatWasSaved) {
+  EXPECT_EQ(checkpoint_->opened().format_name(), "torch-save");
+  const plan::Catalog& catalog = checkpoint_->catalog();
+  ASSERT_EQ(catalog.tensors.size(), expected_["tensors"].size());
+  for (const auto& [name, tensor] : expected_["tensors"].items()) {
+    const Result<size_t> found = checkpoint_->find_tensor(name, -1);
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
+    const auto shape = catalog.shape(*found);
+    EXPECT_EQ(Json(std::vector<int64_t>(shape.begin(), shape.end())), tensor["shape"]) << name;
+    const auto digest = checkpoint_->tensor_digest(
+        *found, integrity::TensorDigestAlgorithm::kSha256, CallContext());
+    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+    EXPECT_EQ(to_hex(*digest), tensor["sha256"].get<std::string>()) << name;
+  }
+  ASSERT_EQ(catalog.objects.size(), expected_["objects"].size());
+  for (const auto& [name, object] : expected_["objects"].items()) {
+    if (object.is_array()) expect_object(name, object);
+  }
+}
+
+TEST_P(TorchSaveGolden, IsWhole) {
+  const Result<Report> report = checkpoint_->verify(true, CallContext());
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(report->damage.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TorchSaveGolden, testing::ValuesIn(case_names()),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace shardwright::exec
