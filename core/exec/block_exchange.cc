@@ -182,12 +182,11 @@ Status BlockExchange::read(size_t number, std::span<std::byte> memory) {
   io.expect(reads.needs, reads.tasks);
   const auto read_task = [&](size_t i) {
     ReadTask task = reads.tasks[i];
-    SHW_RETURN_IF_ERROR(setting_.opened.prepare_file(task.file));
+    SHW_RETURN_IF_ERROR(io.prepare(task));
     const std::span<std::byte> place = memory.subspan(reads.places[i], task.length);
     const bool cached = io.is_cached(task);
     if (cached) task.direct = false;
-    Status status = io.read(task, place);
-    if (status.code() == StatusCode::kNotFound) status = setting_.opened.explain_missing(task.file);
+    Status status = io.explained(task, io.read(task, place));
     if (status.ok()) status = io.hand_on(task, place, /*landed=*/true);
     if (status.ok() && cached) io.count_cached(task.length);
     io.task_done(task);
