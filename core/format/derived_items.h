@@ -4,7 +4,8 @@
 // wants: strided views, whose elements lie apart or in another order, and values that stand inside
 // of something else. Together they are one file that does not exist
 // (OpenedCheckpoint::derived_file): each item has a range of it, and what is read there is gathered
-// from the stored files or taken from memory. Filled by one thread, then immutable; what it opens is thread-safe.
+// from the stored files or taken from memory. Filled by one thread, then immutable; what it opens
+// is thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -89,11 +89,11 @@ static void formats_that_are_only_recognised_are_named(void) {
                 SHW_UNIMPLEMENTED, files[i].wanted);
     CHECK(checkpoint == NULL);
   }
-  const char* distributed = path_in(directory, "dcp");
+  const char* distributed = path_in(directory, "megatron");
   CHECK(mkdir(distributed, 0777) == 0);
-  write_file(path_in(distributed, ".metadata"), "\x80\x02}.", 4);
+  write_file(path_in(distributed, "metadata.json"), "{}", 2);
   CHECK_FAILS(shw_checkpoint_open(context, NULL, distributed, NULL, &checkpoint, &error),
-              SHW_UNIMPLEMENTED, "torch");
+              SHW_UNIMPLEMENTED, "Megatron");
   shw_context_release(context);
 }
 
