@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockExchange: this rank's part in the rounds of an exchange (plan/load/exchange_rounds.h), whoever
-// moves the bytes between ranks. Of each round, in steps:
+// BlockExchange: this rank's part in the rounds of an exchange (plan/load/exchange_rounds.h),
+// whoever moves the bytes between ranks. Of each round, in steps:
 //   1  begin: what was read for the round is there, and the next reads go out; what others are to
 //      get in it lies in outgoing;
 //   2  the host, or the collective, moves outgoing to the others and theirs to incoming;

@@ -36,8 +36,8 @@ class BlockIo {
 
   const TaskRules& task_rules() const { return task_rules_; }
   bool reads_overlap() const { return concurrent_; }
-  // Each file is opened with its first task and closed with the last of those that are expected; none
-  // where what is handed on was read elsewhere.
+  // Each file is opened with its first task and closed with the last of those that are expected;
+  // none where what is handed on was read elsewhere.
   void expect(std::span<const BlockNeed> needs, std::span<const ReadTask> tasks);
   void task_done(const ReadTask& task);
 

@@ -138,13 +138,6 @@ Status share_opening(Runtime& runtime, collective::Exchange& exchange, Opening* 
   return {};
 }
 
-// The load stands whether or not its trace can be written.
-void write_trace(Runtime& runtime, const Trace& trace) noexcept {
-  const Status written = without_exceptions("the trace", [&] { return trace.write(); });
-  if (!written.ok())
-    log(runtime.log(), LogLevel::kWarning, "exec", [&] { return written.to_string(); });
-}
-
 // A plan whose targets can be written.
 Result<plan::LoadPlan> plan_for_targets(Runtime& runtime, const Checkpoint& checkpoint,
                                         const State& state, const LoadOptions& options,
@@ -263,7 +256,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
     return made;
   });
   agreed = ended ? report.status() : agree_on_outcome(exchange, report.status());
-  write_trace(runtime, *trace);
+  internal::write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
   report->bytes_received = exchange.received_bytes();
@@ -300,7 +293,7 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
   SHW_RETURN_IF_ERROR(reads.prepare());
   bool ended = false;
   Result<Report> report = reads.run(nullptr, &ended);
-  write_trace(runtime, trace);
+  internal::write_trace(runtime, trace);
   SHW_RETURN_IF_ERROR(report.status());
   report->loaded = plan.loaded;
   report->missing = plan.missing;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LoadExchange: what the ranks of a load do so that nodes send each other blocks that several of them
-// want. In steps of all ranks:
+// LoadExchange: what the ranks of a load do so that nodes send each other blocks that several of
+// them want. In steps of all ranks:
 //   1  is there more than one node?
 //   2  each rank tells the homes of its blocks what it wants; these answer with routes;
 //   3  all choose one span for the rounds, so that a round fits the memory of each;

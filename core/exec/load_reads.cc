@@ -75,6 +75,12 @@ int64_t collective_timeout(const LoadOptions& options) {
   return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
+void write_trace(Runtime& runtime, const Trace& trace) noexcept {
+  const Status written = without_exceptions("the trace", [&] { return trace.write(); });
+  if (!written.ok())
+    log(runtime.log(), LogLevel::kWarning, "exec", [&] { return written.to_string(); });
+}
+
 Status check_generation(const plan::LoadPlan& plan, const format::OpenedCheckpoint& opened) {
   if (plan.generation == opened.generation()) return {};
   return failed_precondition(fmt::format("the load plan is of generation {}, the checkpoint of {}",

@@ -32,6 +32,8 @@ Status check_generation(const plan::LoadPlan& plan, const format::OpenedCheckpoi
 // The clock of a call, and how long one of its steps between ranks may take, negative = no limit.
 const Clock& clock_of(const CallContext& call);
 int64_t collective_timeout(const LoadOptions& options);
+// The load stands whether or not its trace can be written.
+void write_trace(Runtime& runtime, const Trace& trace) noexcept;
 
 // Step 4 for byte objects: bytes are read into private memory and handed to the state when all of
 // them are whole.
@@ -54,13 +56,13 @@ class LoadReads {
   Status prepare();
   // Steps of all ranks: finds those to share reads with. ready: how this rank is so far.
   Status share(collective::Exchange& exchange, const Status& ready) noexcept;
-  // Instead of share, where a host moves the blocks: what this rank wants; then how that comes to it,
-  // as planned for this rank, and the rounds, before run.
+  // Instead of share, where a host moves the blocks: what this rank wants; then how that comes to
+  // it, as planned for this rank, and the rounds, before run.
   Result<plan::WantList> want_list(int32_t world_size) const;
   Status use(const plan::ExchangePlan& plan);
   BlockExchange& planned() { return *planned_; }
-  // exchange: that of share, null where nothing is shared. *ended: whether all ranks know how it has
-  // ended.
+  // exchange: that of share, null where nothing is shared. *ended: whether all ranks know how it
+  // has ended.
   Result<Report> run(collective::Exchange* exchange, bool* ended) noexcept;
 
  private:

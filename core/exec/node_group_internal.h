@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NodeGroup: the ranks of a load that run on one machine and reach each other's memory, the blocks
-// that several of them want, and the memory through which these go. It comes out of a NodeMeeting. It has slots of one task each:
-// task t goes through slot t % slots once task t - slots has been taken by all who want it. Whoever
-// takes tasks in ascending order, and reads its own so, never waits for ever.
+// that several of them want, and the memory through which these go. It comes out of a NodeMeeting.
+// It has slots of one task each: task t goes through slot t % slots once task t - slots has been
+// taken by all who want it. Whoever takes tasks in ascending order, and reads its own so, never
+// waits for ever.
 #pragma once
 
 #include <cstdint>

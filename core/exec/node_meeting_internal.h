@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NodeMeeting: how the ranks of a load that run on one machine become a NodeGroup. Each rank puts
-// what it wants into memory of its own that others can open, and offers it to the coordinator, which
-// tells each rank who its neighbours are. From there on they meet in that memory: they open each
-// other's lists, the first of them makes the memory for all, the others open it and say whether they
-// could and what they made of the lists, and the first one says whether it goes. What a machine does
-// not offer is no failure: its ranks read alone.
+// what it wants into memory of its own that others can open, and offers it to the coordinator,
+// which tells each rank who its neighbours are. From there on they meet in that memory: they open
+// each other's lists, the first of them makes the memory for all, the others open it and say
+// whether they could and what they made of the lists, and the first one says whether it goes. What
+// a machine does not offer is no failure: its ranks read alone.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ class NodeMeeting {
   // That a block of this rank's list comes in a round of an exchange to that rank of its node.
   // Before a step of all ranks that comes before join.
   void set_round(size_t block, int64_t round, int32_t taker);
-  // With the neighbours alone: their group, null where this rank shares nothing with another, or the
-  // failure of this rank alone: its deadline, or that the process of a neighbour has ended.
+  // With the neighbours alone: their group, null where this rank shares nothing with another, or
+  // the failure of this rank alone: its deadline, or that the process of a neighbour has ended.
   Result<std::unique_ptr<NodeGroup>> join() noexcept;
 
  private:

@@ -28,7 +28,8 @@ Status out_of_order(std::string_view what, size_t finished, size_t rounds) {
 class HostedLoad final : public PlannedLoad {
  public:
   HostedLoad(const PlannedInput& input, const CallContext& call)
-      : trace_(input.options.trace_path, input.plan.rank, internal::clock_of(call)),
+      : runtime_(input.runtime),
+        trace_(input.options.trace_path, input.plan.rank, internal::clock_of(call)),
         plan_(input.plan),
         reads_({input.runtime, input.checkpoint, input.options, &trace_}, input.plan, input.state,
                call, /*shares=*/true) {}
@@ -56,6 +57,7 @@ class HostedLoad final : public PlannedLoad {
     failure_ = blocks.begin(static_cast<int64_t>(rounds_[finished_]));
     SHW_RETURN_IF_ERROR(failure_);
     is_in_round_ = true;
+    received_bytes_ += blocks.incoming().size();
     return Round{blocks.outgoing(), blocks.outgoing_sizes(), blocks.incoming(),
                  blocks.incoming_sizes()};
   }
@@ -74,19 +76,25 @@ class HostedLoad final : public PlannedLoad {
       return out_of_order("the load cannot be finished", finished_, rounds_.size());
     is_ended_ = true;
     bool ended = false;
-    SHW_ASSIGN_OR_RETURN(Report report, reads_.run(nullptr, &ended));
-    report.loaded = plan_.loaded;
-    report.missing = plan_.missing;
-    report.unexpected = plan_.unexpected;
+    Result<Report> report = reads_.run(nullptr, &ended);
+    internal::write_trace(runtime_, trace_);
+    failure_ = report.status();
+    SHW_RETURN_IF_ERROR(failure_);
+    report->bytes_received = received_bytes_;
+    report->loaded = plan_.loaded;
+    report->missing = plan_.missing;
+    report->unexpected = plan_.unexpected;
     return report;
   }
 
  private:
+  Runtime& runtime_;
   Trace trace_;
   const plan::LoadPlan& plan_;
   internal::LoadReads reads_;
   std::vector<uint64_t> rounds_;
   size_t finished_ = 0;
+  uint64_t received_bytes_ = 0;  // in all rounds that have begun
   bool is_in_round_ = false;
   bool is_ended_ = false;
   Status failure_;

@@ -65,7 +65,7 @@ struct Report {
   uint64_t bytes_cached = 0;     // of bytes_read, known to have come from the page cache
   uint64_t bytes_total = 0;      // payload of the whole checkpoint
   uint64_t bytes_files = 0;      // size of the data files: payload, headers, padding and indexes
-  uint64_t bytes_received = 0;   // by this rank from others through the collective
+  uint64_t bytes_received = 0;   // by this rank from others, through the collective or a host
   uint64_t memory_budget = 0;
   uint64_t staging_peak_bytes = 0;
   std::vector<std::string> loaded;

@@ -35,7 +35,8 @@ struct RuntimeOptions {
   LogSink* log = nullptr;  // null = null_log_sink(); outlives the runtime
   const Clock* clock = nullptr;
   RandomSource random;
-  // Ranks share memory with those of their machine that say the same: how several are played on one.
+  // Ranks share memory with those of their machine that say the same: how several are played on
+  // one.
   std::string machine;
   std::vector<device::DeviceEntry> devices;  // besides host memory
   // Besides those of this library, tried after them; co-owned by the runtime.

@@ -51,9 +51,9 @@ struct ShareRules {
 };
 
 // lists: of each sharer, at most kMostSharers; a block comes the same way in all of them. Blocks
-// that one sharer wants are left out, and those that begin inside a task. The reader of a run is who
-// has read the least so far. Tasks ascend by round, file and offset, so those of an exchange come
-// behind the others.
+// that one sharer wants are left out, and those that begin inside a task. The reader of a run is
+// who has read the least so far. Tasks ascend by round, file and offset, so those of an exchange
+// come behind the others.
 std::vector<SharedTask> share_blocks(std::span<const std::vector<SharedBlock>> lists,
                                      const ShareRules& rules);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plans of an exchange, in which ranks of a load read stored blocks for each other: what one
-// rank wants (WantList) and how that comes to it and goes on from it (ExchangePlan). Nodes are ranks
-// that share memory, named by their lowest rank; a rank by itself is a node. Values.
+// rank wants (WantList) and how that comes to it and goes on from it (ExchangePlan). Nodes are
+// ranks that share memory, named by their lowest rank; a rank by itself is a node. Values.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,9 @@ struct WantList {
   uint64_t round_bytes = 0;  // about so much may come to this rank at a time; 0 = nobody asks
   std::vector<StoredBlock> blocks;  // ascending, none twice
 };
+
+inline constexpr uint32_t kMostTargets = 4;
+inline constexpr uint32_t kMostSteps = 32;  // of a route; far above those of kMaxWorldSize ranks
 
 // Of one block for one rank that wants it.
 struct Route {

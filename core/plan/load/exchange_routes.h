@@ -19,8 +19,6 @@
 
 namespace shardwright::plan {
 
-inline constexpr size_t kMostTargets = 4;
-inline constexpr uint32_t kMostSteps = 32;  // of a route; far above those of kMaxWorldSize ranks
 // Blocks that begin in one run are read together where the same ranks want them.
 inline constexpr uint64_t kRunBytes = uint64_t{4} << 20;
 
@@ -28,8 +26,8 @@ inline constexpr uint64_t kRunBytes = uint64_t{4} << 20;
 int32_t home_of(const StoredBlock& block, int32_t world_size);
 
 // wants: of each rank, all that it wants or the part that has this home; blocks ascend. Blocks of a
-// run that the same ranks want have the same route; of equal choices the rank that has taken or read
-// the least so far. Rounds are not planned.
+// run that the same ranks want have the same route; of equal choices the rank that has taken or
+// read the least so far. Rounds are not planned.
 std::vector<ExchangePlan> route_blocks(std::span<const WantList> wants);
 
 // The routes of blocks in their order, from what each home has answered for its part of them:

@@ -16,7 +16,6 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/findings_internal.h"
-#include "core/plan/load/exchange_routes.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_parts_internal.h"
 

@@ -175,6 +175,9 @@ TEST_F(ExchangeLoad, IsCarriedOutByAHost) {
       hosts.move_blocks();
       const std::vector<Result<Report>> reports = hosts.finish();
       expect_read_once(reports);
+      uint64_t received = 0;
+      for (const auto& report : reports) received += report->bytes_received;
+      EXPECT_EQ(received, wanted == Wanted::kAll ? 3 * unique_bytes() : received);
     }
   }
 }

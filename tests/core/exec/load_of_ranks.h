@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint that two ranks saved in rows, loaded by several ranks as threads, each with a runtime
-// of its own as processes have: for tests of what ranks read for each other.
+// A checkpoint that two ranks saved in rows, loaded by several ranks as threads, each with a
+// runtime of its own as processes have: for tests of what ranks read for each other.
 #pragma once
 
 #include <atomic>
