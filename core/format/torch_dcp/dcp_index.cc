@@ -232,7 +232,7 @@ class IndexReader {
     place.offset = static_cast<uint64_t>(data_.integer(offset));
     place.size_bytes = static_cast<uint64_t>(data_.integer(length));
     const PickleRef path = field(value, StorageField::kPath);
-    if (path != last_path_) {
+    if (path.is_absent() || path != last_path_) {
       SHW_ASSIGN_OR_RETURN(last_file_, file_number(name, path));
       last_path_ = path;
     }

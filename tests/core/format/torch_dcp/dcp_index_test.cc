@@ -27,6 +27,7 @@ struct Sample {
   std::vector<int64_t> hints = {0, 1};
   std::vector<size_t> stored = {0, 1};  // chunks that have a place, in that order
   std::string path = "__0_0.distcp";
+  std::string path_field = "relative_path";
   int64_t begin = 0;
   bool has_object = false;
 };
@@ -67,7 +68,7 @@ void write_place(PickleWriter* writer, const Sample& sample, size_t chunk) {
   write_size(writer, extents.first(extents.size() / 2));
   writer->set_items_to_mark().build();
   writer->global("torch.distributed.checkpoint.filesystem", "_StorageInfo").empty_tuple();
-  writer->new_object().empty_dict().mark().text("relative_path").text(sample.path);
+  writer->new_object().empty_dict().mark().text(sample.path_field).text(sample.path);
   writer->text("offset").integer(sample.begin + static_cast<int64_t>(chunk) * 1000);
   writer->text("length").integer(1000).set_items_to_mark().build();
 }
@@ -151,7 +152,11 @@ TEST(DcpIndex, RefusesWhatCannotBe) {
   sample.begin = -1;
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "no range");
   sample.begin = INT64_MAX - 500;
+  sample.stored = {0};
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "no range");
+  sample = {};
+  sample.path_field = "file";
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "no file");
   EXPECT_FAILURE(decode(pickle_of({}) + "x").status(), StatusCode::kDataLoss, "1 bytes behind");
   EXPECT_FAILURE(decode("}.").status(), StatusCode::kDataLoss, "holds no Metadata");
   EXPECT_FAILURE(decode("").status(), StatusCode::kDataLoss, "without STOP");
