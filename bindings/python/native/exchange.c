@@ -5,7 +5,7 @@
  * releases them when their round ends. */
 #include "bindings/python/native/native.h"
 
-/* ---- memory that is lent for a round ---- */
+/* ---- memory of a round ---- */
 
 typedef struct {
   PyObject_HEAD PyObject* exchange; /* the capsule */
@@ -13,55 +13,56 @@ typedef struct {
   Py_ssize_t size;
   int is_read_only;
   Py_ssize_t exports; /* 1 while a view of it, or one of a view, is not released */
-} lent_memory;
+} round_memory;
 
-static PyTypeObject* lent_type;
+static PyTypeObject* round_memory_type;
 
-static int lent_getbuffer(PyObject* object, Py_buffer* view, int flags) {
-  lent_memory* lent = (lent_memory*)object;
+static int round_memory_getbuffer(PyObject* object, Py_buffer* view, int flags) {
+  round_memory* memory = (round_memory*)object;
   static char nothing;
-  void* data = lent->data ? lent->data : &nothing;
-  if (PyBuffer_FillInfo(view, object, data, lent->size, lent->is_read_only, flags) < 0) return -1;
-  ++lent->exports;
+  void* data = memory->data ? memory->data : &nothing;
+  if (PyBuffer_FillInfo(view, object, data, memory->size, memory->is_read_only, flags) < 0)
+    return -1;
+  ++memory->exports;
   return 0;
 }
 
-static void lent_releasebuffer(PyObject* object, Py_buffer* view) {
+static void round_memory_releasebuffer(PyObject* object, Py_buffer* view) {
   (void)view;
-  --((lent_memory*)object)->exports;
+  --((round_memory*)object)->exports;
 }
 
-static PyObject* lent_is_used(PyObject* object, PyObject* nothing) {
+static PyObject* round_memory_is_used(PyObject* object, PyObject* nothing) {
   (void)nothing;
-  return PyBool_FromLong(((lent_memory*)object)->exports != 0);
+  return PyBool_FromLong(((round_memory*)object)->exports != 0);
 }
 
-static PyMethodDef lent_methods[] = {
-    {"is_used", lent_is_used, METH_NOARGS, "Whether a view of the memory is not released."},
+static PyMethodDef round_memory_methods[] = {
+    {"is_used", round_memory_is_used, METH_NOARGS, "Whether a view of the memory is not released."},
     {NULL, NULL, 0, NULL}};
 
-static void lent_dealloc(PyObject* object) {
+static void round_memory_dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  Py_DECREF(((lent_memory*)object)->exchange);
+  Py_DECREF(((round_memory*)object)->exchange);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(object);
   Py_DECREF(type);
 }
 
-static PyType_Slot lent_slots[] = {{Py_tp_dealloc, (void*)lent_dealloc},
-                                   {Py_bf_getbuffer, (void*)lent_getbuffer},
-                                   {Py_bf_releasebuffer, (void*)lent_releasebuffer},
-                                   {Py_tp_methods, lent_methods},
-                                   {Py_tp_doc, "Memory of a round, behind memoryviews."},
-                                   {0, NULL}};
-static PyType_Spec lent_spec = {"shardwright._native._shw_native.LentMemory", sizeof(lent_memory),
-                                0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                lent_slots};
+static PyType_Slot round_memory_slots[] = {{Py_tp_dealloc, (void*)round_memory_dealloc},
+                                           {Py_bf_getbuffer, (void*)round_memory_getbuffer},
+                                           {Py_bf_releasebuffer, (void*)round_memory_releasebuffer},
+                                           {Py_tp_methods, round_memory_methods},
+                                           {Py_tp_doc, "Memory of a round, behind memoryviews."},
+                                           {0, NULL}};
+static PyType_Spec round_memory_spec = {
+    "shardwright._native._shw_native.RoundMemory", sizeof(round_memory), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, round_memory_slots};
 
 int shw_py_init_exchange(PyObject* module) {
-  lent_type = (PyTypeObject*)PyType_FromSpec(&lent_spec);
-  if (!lent_type) return -1;
-  return PyModule_AddObjectRef(module, "LentMemory", (PyObject*)lent_type);
+  round_memory_type = (PyTypeObject*)PyType_FromSpec(&round_memory_spec);
+  if (!round_memory_type) return -1;
+  return PyModule_AddObjectRef(module, "RoundMemory", (PyObject*)round_memory_type);
 }
 
 typedef struct {
@@ -73,7 +74,7 @@ typedef struct {
 
 /* One memoryview for each rank. */
 static PyObject* views_of(PyObject* exchange, const rank_parts* parts, uint64_t rank_count) {
-  lent_memory* owner = (lent_memory*)PyType_GenericAlloc(lent_type, 0);
+  round_memory* owner = (round_memory*)PyType_GenericAlloc(round_memory_type, 0);
   if (!owner) return NULL;
   owner->exchange = Py_NewRef(exchange);
   owner->data = parts->data;

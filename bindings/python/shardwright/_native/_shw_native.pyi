@@ -20,7 +20,7 @@ _T = TypeVar("_T", bound=TensorBase)
 class Columns: ...
 
 @final
-class LentMemory:
+class RoundMemory:
     def is_used(self) -> bool: ...
 
 @disjoint_base

@@ -10,6 +10,7 @@ import io.shardwright.Checkpoint;
 import io.shardwright.ConvertOptions;
 import io.shardwright.DType;
 import io.shardwright.DigestAlgorithm;
+import io.shardwright.Exchange;
 import io.shardwright.Format;
 import io.shardwright.HostTensor;
 import io.shardwright.Job;
