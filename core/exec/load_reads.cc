@@ -161,7 +161,9 @@ Result<Report> LoadReads::run(collective::Exchange* exchange, bool* ended) noexc
 // Where nothing is shared and nothing verified, a part of a block is enough.
 Status LoadReads::want_parts() {
   const bool whole = request_.whole_blocks && *group_ == nullptr && !is_exchanged();
-  if (!whole || request_.rules.verify != VerifyRule::kOff) return {};
+  const bool verifies = request_.rules.verify != VerifyRule::kOff &&
+                        input_.checkpoint.opened().digest_block_bytes() > 0;
+  if (!whole || verifies) return {};
   request_.whole_blocks = false;
   SHW_ASSIGN_OR_RETURN(
       needs_, fragment_needs(input_.runtime, input_.checkpoint.opened(), request_, call_.control));
