@@ -40,7 +40,7 @@ inline constexpr uint32_t kMostRanksPerNode = 64;
 // Chunks that an estimate for a host lists.
 inline constexpr uint64_t kMaxListedChunks = uint64_t{1} << 20;
 
-// Whether nodes send each other blocks of a load that several of them want, of which one reads each.
+// Whether nodes send each other blocks of a load that several of them want; one reads each block.
 enum class NodeExchange : int32_t { kOff = 0, kAlways = 1 };
 
 struct EstimateOptions {

@@ -108,7 +108,14 @@ class Sharing {
   std::vector<HolderReads> run() {
     for (size_t begin = 0; begin < cells_.ranks.size();) {
       const size_t end = rules_.exchange == NodeExchange::kOff ? end_of_node(begin) : made_.size();
-      share(begin, end);
+      // Nodes whose ranks want the same, as replicas do, read the same.
+      const auto [known, is_new] = known_.emplace(wants_of(begin, end), begin);
+      if (is_new) {
+        share(begin, end);
+      } else {
+        std::copy_n(made_.begin() + static_cast<ptrdiff_t>(known->second), end - begin,
+                    made_.begin() + static_cast<ptrdiff_t>(begin));
+      }
       begin = end;
     }
     return std::move(made_);
@@ -122,6 +129,17 @@ class Sharing {
     size_t end = begin + 1;
     while (end < cells_.ranks.size() && node_of(end) == node_of(begin)) ++end;
     return end;
+  }
+
+  // The boxes of each holder, its number of them in front.
+  std::vector<uint32_t> wants_of(size_t begin, size_t end) const {
+    std::vector<uint32_t> wants;
+    for (size_t holder = begin; holder < end; ++holder) {
+      const std::span<const uint32_t> own = cells_.of(holder);
+      wants.push_back(static_cast<uint32_t>(own.size()));
+      wants.insert(wants.end(), own.begin(), own.end());
+    }
+    return wants;
   }
 
   // Holders [begin, end) read for each other.
@@ -199,6 +217,7 @@ class Sharing {
   const Boxes boxes_;
   const SharingRules rules_;
   std::vector<HolderReads> made_;
+  std::map<std::vector<uint32_t>, size_t> known_;  // what a node wants -> its first holder
 };
 
 }  // namespace
