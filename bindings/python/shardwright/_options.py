@@ -27,6 +27,7 @@ Cast = Literal["error", "allow"]
 Shape = Literal["error", "crop_and_pad"]
 Verify = Literal["on_read", "off"]
 ReadPath = Literal["auto", "direct", "buffered"]
+NodeExchange = Literal["off", "always"]
 Cover = Literal["full", "disjoint", "off"]
 Order = Literal["wanted", "sweep"]
 Kind = Literal["auto", "replicated", "sharded", "rank_local"]
@@ -122,6 +123,7 @@ WORDS: dict[str, dict[str, int]] = {
     "shape": _numbered(Shape),
     "verify": _numbered(Verify),
     "read_path": _numbered(ReadPath),
+    "node_exchange": _numbered(NodeExchange),
     "cover": _numbered(Cover),
     "order": _numbered(Order),
 }

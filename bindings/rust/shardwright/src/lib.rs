@@ -68,12 +68,13 @@ pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
 pub use host_storage::{Capabilities, CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
 pub use info::{CheckpointInfo, Completeness, FileInfo, ObjectInfo, Step, Steps};
 pub use job::{Finished, Job, JobState};
-pub use job_description::{EstimateOptions, JobDescription};
+pub use job_description::{EstimateOptions, JobDescription, NodeExchange};
 pub use layout::{Layout, Piece, Placement};
 pub use object_reader::ObjectReader;
 pub use options::{
     Cast, ConvertOptions, Cover, Durability, Format, GarbageOptions, Kind, LoadOptions, MatchOrder, Missing,
-    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify,
+    VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};

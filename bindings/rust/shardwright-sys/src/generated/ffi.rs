@@ -233,6 +233,8 @@ pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
 pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
 pub const SHW_PLAN_DESCRIPTION: i32 = 6;
 pub const SHW_PLAN_LOCAL_PART: i32 = 7;
+pub const SHW_PLAN_WANT_LIST: i32 = 8;
+pub const SHW_PLAN_EXCHANGE: i32 = 9;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 32;
 pub const SHW_REPORT_LOADED: i32 = 0;
@@ -345,6 +347,8 @@ pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
+pub const SHW_ESTIMATE_EXCHANGE_OFF: i32 = 0;
+pub const SHW_ESTIMATE_EXCHANGE_ALWAYS: i32 = 1;
 pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
 pub const SHW_ESTIMATE_WITH_CHUNKS: u64 = 2;
 pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 48;
@@ -1170,7 +1174,7 @@ pub struct shw_estimate_options {
     pub rank_bytes_per_second: u64,
     pub total_bytes_per_second: u64,
     pub ranks_per_node: u32,
-    pub reserved0: u32,
+    pub exchange: i32,
 }
 
 #[repr(C)]
