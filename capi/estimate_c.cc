@@ -47,6 +47,10 @@ Result<EstimateOptions> read_estimate_options(const shw_estimate_options* given,
                                     estimate::kMostRanksPerNode));
   }
   options.ranks_per_node = copy.ranks_per_node;
+  SHW_RETURN_IF_ERROR(option_in_range(copy.exchange, SHW_ESTIMATE_EXCHANGE_ALWAYS, "exchange"));
+  if (copy.exchange != SHW_ESTIMATE_EXCHANGE_OFF && copy.ranks_per_node == 0)
+    return bad_argument("exchange", "needs ranks_per_node: nodes exchange, not ranks");
+  options.exchange = static_cast<estimate::NodeExchange>(copy.exchange);
   if ((copy.flags & SHW_ESTIMATE_WITH_CHUNKS) != 0)
     options.listed_chunks = estimate::kMaxListedChunks;
   *with_plan = (copy.flags & SHW_ESTIMATE_WITH_PLAN) != 0;

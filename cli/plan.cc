@@ -34,6 +34,10 @@ Words presets() {
           {"megatron", SHW_PRESET_MEGATRON}};
 }
 
+Words exchanges() {
+  return {{"off", SHW_ESTIMATE_EXCHANGE_OFF}, {"always", SHW_ESTIMATE_EXCHANGE_ALWAYS}};
+}
+
 void add_estimate(CLI::App& plan, Session& session, Run* run, bool load) {
   CLI::App* command = plan.add_subcommand(load ? "load" : "save",
                                           load ? "Estimate a load before anything is read"
@@ -61,6 +65,10 @@ void add_estimate(CLI::App& plan, Session& session, Run* run, bool load) {
         ->add_option("--ranks-per-node", options->ranks_per_node,
                      "Ranks of one machine, which share what they read (each reads alone)")
         ->check(CLI::Range(1, 64));
+    command
+        ->add_option("--exchange", options->exchange,
+                     "Whether nodes send each other what several of them want: off or always (off)")
+        ->transform(CLI::CheckedTransformer(exchanges()));
   }
   CLI::Option* measure = command->add_option(
       "--measure", options->measure, "Measure the bandwidth by a small save and load in DIR");

@@ -29,7 +29,8 @@ struct PlanEstimateOptions {
   int32_t owner = SHW_OWNER_BALANCED;
   int32_t preset = SHW_PRESET_NATIVE;
   uint64_t rank_bytes_per_second = 0;
-  uint32_t ranks_per_node = 0;  // of a load
+  uint32_t ranks_per_node = 0;                   // of a load
+  int32_t exchange = SHW_ESTIMATE_EXCHANGE_OFF;  // likewise
   uint64_t total_bytes_per_second = 0;
   std::string measure;  // directory; empty = nothing is measured
   uint64_t measure_bytes = uint64_t{256} << 20;

@@ -58,6 +58,7 @@ shw_estimate_options native_options(Session& session, const PlanEstimateOptions&
   native.rank_bytes_per_second = options.rank_bytes_per_second;
   native.total_bytes_per_second = options.total_bytes_per_second;
   native.ranks_per_node = options.ranks_per_node;
+  native.exchange = options.exchange;
   if (!options.out.empty()) native.flags |= SHW_ESTIMATE_WITH_PLAN;
   if (!options.html.empty()) native.flags |= SHW_ESTIMATE_WITH_CHUNKS;
   if (options.measure.empty()) return native;
@@ -94,6 +95,11 @@ std::string plans_in(const Buffer& buffer) {
   return plans;
 }
 
+// Whether blocks go over the network.
+bool exchanges(const PlanJson& json) {
+  return json.contains("exchange") && json["exchange"] != "off";
+}
+
 std::string range_table(const PlanJson& json, bool load) {
   Table table({false, true, true, true, true});
   table.add({"  per rank", "min", "median", "max", "all ranks"});
@@ -107,6 +113,8 @@ std::string range_table(const PlanJson& json, bool load) {
   add(load ? "bytes read" : "bytes written", "bytes", true);
   if (load) add("of them over-read", "over_bytes", true);
   if (load && number(json, "ranks_per_node") > 1) add("from its machine", "shared_bytes", true);
+  if (exchanges(json)) add("from other machines", "received_bytes", true);
+  if (exchanges(json)) add("sent to them", "sent_bytes", true);
   add(load ? "reads" : "writes", load ? "reads" : "writes", false);
   add("files", "files", false);
   add("state held", "held_bytes", true);
@@ -153,15 +161,20 @@ std::string groups_table(const PlanJson& groups) {
 }
 
 std::string rank_table(const PlanJson& json, bool load) {
-  Table table({true, true, true, true, true});
-  table.add(
-      {"  rank", load ? "read" : "written", load ? "reads" : "writes", "held", "peak memory"});
+  std::vector<std::string> heading{"  rank", load ? "read" : "written", load ? "reads" : "writes",
+                                   "held", "peak memory"};
+  const bool has_network = exchanges(json);
+  if (has_network) heading.insert(heading.begin() + 2, {"received", "sent"});
+  Table table(std::vector<bool>(heading.size(), true));
+  table.add(heading);
   const PlanJson& columns = json["per_rank"];
   for (size_t r = 0; r < columns["bytes"].size(); ++r) {
-    table.add({fmt::format("  {}", r), size_text(columns["bytes"][r].get<uint64_t>()),
-               count_text(columns[load ? "reads" : "writes"][r].get<uint64_t>()),
-               size_text(columns["held_bytes"][r].get<uint64_t>()),
-               size_text(columns["peak_bytes"][r].get<uint64_t>())});
+    const auto size = [&](const char* key) { return size_text(columns[key][r].get<uint64_t>()); };
+    std::vector<std::string> row{fmt::format("  {}", r), size("bytes")};
+    if (has_network) row.insert(row.end(), {size("received_bytes"), size("sent_bytes")});
+    row.push_back(count_text(columns[load ? "reads" : "writes"][r].get<uint64_t>()));
+    row.insert(row.end(), {size("held_bytes"), size("peak_bytes")});
+    table.add(row);
   }
   return table.text();
 }

@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kMaxDrawn = 32;    // pictures on a page
 constexpr size_t kMaxListed = 500;  // rows of a table
 constexpr std::string_view kStyle = R"css(
-:root{color-scheme:light dark;--bg:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5b646e;--line:#dfe3e6;--a:#2a6fdb;--b:#e08a1e;--c:#7a8793;--l:68%;--t:#111}
-@media (prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2126;--ink:#e8ebee;--soft:#9aa5b1;--line:#323a42;--a:#6aa5ff;--b:#f2ad5c;--c:#71808f;--l:44%;--t:#fff}}
+:root{color-scheme:light dark;--bg:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5b646e;--line:#dfe3e6;--a:#2a6fdb;--b:#e08a1e;--c:#7a8793;--d:#8b5fbf;--l:68%;--t:#111}
+@media (prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2126;--ink:#e8ebee;--soft:#9aa5b1;--line:#323a42;--a:#6aa5ff;--b:#f2ad5c;--c:#71808f;--d:#b892e6;--l:44%;--t:#fff}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,"Segoe UI","DejaVu Sans",sans-serif}
 main,header,footer{max-width:1120px;margin:0 auto;padding:0 20px}
@@ -46,7 +46,7 @@ svg{display:block;max-width:100%;height:auto}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;list-style:none;margin:8px 0 0;padding:0;color:var(--soft);font-size:13px}
 .grid{stroke:var(--line)}
 .tick{fill:var(--soft);font-size:11px}
-.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}
+.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}.d{fill:var(--d)}
 .tensors{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:14px;align-items:start}
 .tensors figure{margin:0}
 .cells{margin:12px 0 4px}
@@ -146,6 +146,11 @@ class Page {
            fmt::format("copied from memory that {} ranks share",
                        number(estimate_, "ranks_per_node")));
     }
+    if (exchanges()) {
+      range_fact("Most bytes from other machines", "received_bytes");
+      fact("Sent between machines", size_text(number(estimate_["sent_bytes"], "total")),
+           "what several of them want, which one of them reads");
+    }
     range_fact("Peak memory of a rank", "peak_bytes");
     if (!load_)
       fact("Plans on rank 0", size_text(number(estimate_, "plan_bytes")), "while it merges them");
@@ -158,6 +163,7 @@ class Page {
   }
 
   bool shares_reads() const { return load_ && number(estimate_, "ranks_per_node") > 1; }
+  bool exchanges() const { return load_ && estimate_.at("exchange") != "off"; }
 
   std::vector<uint64_t> column(const char* key) const {
     return estimate_.at("per_rank").at(key).get<std::vector<uint64_t>>();
@@ -179,6 +185,8 @@ class Page {
                        {load_ ? "over-read" : "padding", "b", over}}};
     if (shares_reads())
       moved_chart.series.push_back({"read by its machine", "c", column("shared_bytes")});
+    if (exchanges())
+      moved_chart.series.push_back({"from other machines", "d", column("received_bytes")});
     out_ += chart_html(moved_chart);
     out_ += chart_html({"Peak memory per rank",
                         "peak",

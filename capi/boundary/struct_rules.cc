@@ -261,10 +261,9 @@ const StructRules& rules_of<shw_match_options>() {
 
 template <>
 const StructRules& rules_of<shw_estimate_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_estimate_options, reserved0)};
-  static constexpr StructRules kRules = rules_with<shw_estimate_options>(
-      "shw_estimate_options", SHW_ESTIMATE_OPTIONS_SIZE_V1, kReserved,
-      SHW_ESTIMATE_WITH_PLAN | SHW_ESTIMATE_WITH_CHUNKS);
+  static constexpr StructRules kRules =
+      plain_rules<shw_estimate_options>("shw_estimate_options", SHW_ESTIMATE_OPTIONS_SIZE_V1,
+                                        SHW_ESTIMATE_WITH_PLAN | SHW_ESTIMATE_WITH_CHUNKS);
   return kRules;
 }
 

@@ -40,6 +40,9 @@ inline constexpr uint32_t kMostRanksPerNode = 64;
 // Chunks that an estimate for a host lists.
 inline constexpr uint64_t kMaxListedChunks = uint64_t{1} << 20;
 
+// Whether nodes send each other blocks of a load that several of them want; one reads each block.
+enum class NodeExchange : int32_t { kOff = 0, kAlways = 1 };
+
 struct EstimateOptions {
   plan::OwnerRule owner = plan::OwnerRule::kBalanced;
   plan::Preset preset = plan::Preset::kNative;
@@ -50,6 +53,7 @@ struct EstimateOptions {
   // Of a load: ranks n * r to n * r + r - 1 run on one machine and share reads; at most
   // kMostRanksPerNode, 0 = each reads alone.
   uint32_t ranks_per_node = 0;
+  NodeExchange exchange = NodeExchange::kOff;  // of a load with ranks_per_node
 };
 
 // A distinct box of a tensor: who writes it, or holds it first where nothing is written.
@@ -89,12 +93,16 @@ struct Estimate {
   uint64_t chunk_count = 0;  // stored
   uint64_t file_count = 0;   // stored, the manifest aside
   uint64_t stored_bytes = 0;
-  RankColumn held_bytes;    // of the rank's own state
-  RankColumn moved_bytes;   // written, or read with what lies around it in digest blocks
-  RankColumn over_bytes;    // of these nobody wants: padding of a file, the rest of digest blocks
-  RankColumn shared_bytes;  // of a load: what another rank of the machine reads for this one
-  RankColumn operations;    // chunks and objects that are written or read, by whichever rank
-  RankColumn files;         // that the rank writes, or that hold what it wants
+  RankColumn held_bytes;   // of the rank's own state
+  RankColumn moved_bytes;  // written, or read with what lies around it in digest blocks
+  RankColumn over_bytes;   // of these nobody wants: padding of a file, the rest of digest blocks
+  // Of a load: what comes to the rank through the memory of its machine, from its network, and what
+  // it sends there.
+  RankColumn shared_bytes;
+  RankColumn received_bytes;
+  RankColumn sent_bytes;
+  RankColumn operations;  // chunks and objects that are written or read, by whichever rank
+  RankColumn files;       // that the rank writes, or that hold what it wants
   RankColumn staging_bytes;
   RankColumn peak_bytes;    // state, staging, and on rank 0 of a save the plans of all ranks
   uint64_t plan_bytes = 0;  // memory of the plans on rank 0 of a save

@@ -76,19 +76,26 @@ struct ChunkFetch {
   Fetch fetch;
   std::vector<BlockRange> blocks;
 };
-// Who reads a tensor on one machine.
-struct NodeReads {
-  struct Part {
-    uint64_t sharers = 0;  // bit i: the i-th of the ranks wants it
-    uint64_t bytes = 0;
-  };
-  std::vector<Part> parts;  // of different sharers
-  uint64_t over_bytes = 0;  // of them all, what nobody wants
+struct SharingRules {
+  uint64_t block_bytes = 0;     // above 0
+  uint32_t ranks_per_node = 1;  // at most kMostRanksPerNode
+  NodeExchange exchange = NodeExchange::kOff;
 };
-// cells[i]: numbers of the boxes that the i-th rank of the machine wants (at most
-// kMostRanksPerNode ranks); boxes[cell]: what that box needs.
-NodeReads share_node(std::span<const std::span<const uint32_t>> cells,
-                     std::span<const std::vector<ChunkFetch>> boxes, uint64_t block_bytes);
+// What a rank reads of a tensor, and what comes to it in another way.
+struct HolderReads {
+  uint64_t read = 0;
+  uint64_t over = 0;      // of it, what nobody wants
+  uint64_t shared = 0;    // read or received by others of its node
+  uint64_t received = 0;  // from other nodes
+  uint64_t sent = 0;      // to them
+};
+// One for each rank of cells, whose cells number the boxes that it wants; boxes[cell]: what that
+// box needs. Cost: O(n log n) in the ends of the ranges of blocks that the boxes need, each with
+// the boxes that need the blocks up to the next, and linear in the ranks that want each of these
+// sets of boxes; independent of how many blocks there are.
+std::vector<HolderReads> share_reads(const HeldCells& cells,
+                                     std::span<const std::vector<ChunkFetch>> boxes,
+                                     const SharingRules& rules);
 
 // Rank that writes a box of a tensor; -1 = the lowest that holds it.
 using OwnerOf = std::function<int32_t(std::string_view tensor, const Box& box)>;

@@ -23,7 +23,11 @@ class EstimateWriter {
     json_.begin_object().key("schema").number(1);
     json_.key("command").text(estimate_.is_load ? "load" : "save");
     json_.key("ranks").number(estimate_.rank_count);
-    if (estimate_.is_load) count("ranks_per_node", estimate_.options.ranks_per_node);
+    if (estimate_.is_load) {
+      count("ranks_per_node", estimate_.options.ranks_per_node);
+      const bool exchanges = estimate_.options.exchange != NodeExchange::kOff;
+      json_.key("exchange").text(exchanges ? "always" : "off");
+    }
     write_counts();
     write_ranges();
     write_time();
@@ -62,7 +66,11 @@ class EstimateWriter {
   void write_ranges() {
     write_range("bytes", estimate_.moved_bytes);
     write_range("over_bytes", estimate_.over_bytes);
-    if (estimate_.is_load) write_range("shared_bytes", estimate_.shared_bytes);
+    if (estimate_.is_load) {
+      write_range("shared_bytes", estimate_.shared_bytes);
+      write_range("received_bytes", estimate_.received_bytes);
+      write_range("sent_bytes", estimate_.sent_bytes);
+    }
     write_range(estimate_.is_load ? "reads" : "writes", estimate_.operations);
     write_range("files", estimate_.files);
     write_range("held_bytes", estimate_.held_bytes);
@@ -101,7 +109,11 @@ class EstimateWriter {
     json_.key("per_rank").begin_object();
     write_column("bytes", estimate_.moved_bytes);
     write_column("over_bytes", estimate_.over_bytes);
-    if (estimate_.is_load) write_column("shared_bytes", estimate_.shared_bytes);
+    if (estimate_.is_load) {
+      write_column("shared_bytes", estimate_.shared_bytes);
+      write_column("received_bytes", estimate_.received_bytes);
+      write_column("sent_bytes", estimate_.sent_bytes);
+    }
     write_column(estimate_.is_load ? "reads" : "writes", estimate_.operations);
     write_column("files", estimate_.files);
     write_column("held_bytes", estimate_.held_bytes);

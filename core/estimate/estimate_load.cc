@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors that are stored alike and wanted alike are matched once: what a box needs is counted per
-// pair of stored and wanted class, and only added up per rank and tensor. So is what the ranks of a
-// machine share; of that each of its sharers reads an equal part.
+// pair of stored and wanted class, and only added up per rank and tensor. So is what ranks read for
+// each other, those of a machine or of all.
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -16,6 +14,7 @@
 #include "core/estimate/estimate_internal.h"
 #include "core/integrity/digest.h"
 #include "core/plan/load/catalog_index.h"
+#include "core/plan/load/exchange_routes.h"
 #include "core/plan/load_plan.h"
 
 namespace shardwright::estimate {
@@ -30,19 +29,20 @@ using plan::TensorRecord;
 using internal::ChunkFetch;
 using internal::Fetch;
 using internal::HeldCells;
-using internal::NodeReads;
+using internal::HolderReads;
 
-// What the boxes of a class of tensors need, and where ranks share, what each machine reads.
+// What the boxes of a class of tensors need, and where ranks share, what each of them reads.
 struct ClassReads {
   std::vector<std::vector<ChunkFetch>> boxes;
-  std::vector<Fetch> sums;       // of each box
-  std::vector<NodeReads> nodes;  // in the order of their first holder
+  std::vector<Fetch> sums;           // of each box
+  std::vector<HolderReads> holders;  // none where each reads alone
 };
 
 class LoadEstimation {
  public:
   LoadEstimation(const StoredCheckpoint& stored, const JobDescription& wanted, Estimate* estimate)
-      : shares_(estimate->options.ranks_per_node > 1),
+      : exchanges_(estimate->options.exchange != NodeExchange::kOff),
+        shares_(estimate->options.ranks_per_node > 1 || exchanges_),
         stored_(stored),
         catalog_(stored.catalog),
         index_(stored.catalog),
@@ -54,7 +54,8 @@ class LoadEstimation {
   Status run() {
     const auto ranks = static_cast<size_t>(wanted_.rank_count);
     for (RankColumn* column : {&estimate_.held_bytes, &estimate_.moved_bytes, &estimate_.over_bytes,
-                               &estimate_.shared_bytes, &estimate_.operations, &estimate_.files}) {
+                               &estimate_.shared_bytes, &estimate_.received_bytes,
+                               &estimate_.sent_bytes, &estimate_.operations, &estimate_.files}) {
       column->assign(ranks, 0);
     }
     for (const JobTensor& tensor : wanted_.tensors) SHW_RETURN_IF_ERROR(add_tensor(tensor));
@@ -123,24 +124,16 @@ class LoadEstimation {
         made.sums[b].fetched_bytes += need.fetch.fetched_bytes;
       }
     }
-    if (!shares_) return made;
-    for (size_t begin = 0; begin < cells.ranks.size(); begin = end_of_node(cells, begin)) {
-      std::vector<std::span<const uint32_t>> wanted;
-      for (size_t i = begin; i < end_of_node(cells, begin); ++i) wanted.push_back(cells.of(i));
-      made.nodes.push_back(internal::share_node(wanted, made.boxes, block_bytes()));
+    if (shares_) {
+      const EstimateOptions& options = estimate_.options;
+      made.holders = internal::share_reads(
+          cells, made.boxes, {block_bytes(), options.ranks_per_node, options.exchange});
     }
     return made;
   }
 
   int32_t node_of(int32_t rank) const {
     return rank / static_cast<int32_t>(estimate_.options.ranks_per_node);
-  }
-  // Behind the last holder that runs on the machine of the holder at begin.
-  size_t end_of_node(const HeldCells& cells, size_t begin) const {
-    size_t end = begin + 1;
-    while (end < cells.ranks.size() && node_of(cells.ranks[end]) == node_of(cells.ranks[begin]))
-      ++end;
-    return end;
   }
 
   Status not_stored(std::string_view name, int32_t rank) const {
@@ -194,55 +187,51 @@ class LoadEstimation {
           note_file(rank, catalog_.place_of(tensor, record.chunk_begin + each.chunk));
       }
     }
-    size_t begin = 0;
-    for (const NodeReads& node : reads.nodes) {
-      add_node(std::span(cells.ranks).subspan(begin), node);
-      begin = end_of_node(cells, begin);
-    }
-  }
-
-  // ranks: those of the machine, and others behind them.
-  void add_node(std::span<const int32_t> ranks, const NodeReads& node) {
-    uint64_t read = 0;
-    for (const NodeReads::Part& part : node.parts) read += part.bytes;
-    uint64_t over_left = node.over_bytes;
-    for (const NodeReads::Part& part : node.parts) {
-      const auto sharers = static_cast<uint64_t>(std::popcount(part.sharers));
-      uint64_t left = part.bytes;
-      uint64_t turn = 0;
-      for (uint64_t rest = part.sharers; rest != 0; rest &= rest - 1, ++turn) {
-        const auto rank = static_cast<size_t>(ranks[static_cast<size_t>(std::countr_zero(rest))]);
-        const uint64_t own = left / (sharers - turn);
-        left -= own;
-        const auto share = static_cast<double>(own) / static_cast<double>(read);
-        const uint64_t over = std::min(
-            {own, over_left,
-             static_cast<uint64_t>(std::llround(share * static_cast<double>(node.over_bytes)))});
-        over_left -= over;
-        estimate_.moved_bytes[rank] += own;
-        estimate_.over_bytes[rank] += over;
-        estimate_.shared_bytes[rank] += part.bytes - own;
-      }
+    for (size_t i = 0; i < reads.holders.size(); ++i) {
+      const auto rank = static_cast<size_t>(cells.ranks[i]);
+      const HolderReads& own = reads.holders[i];
+      estimate_.moved_bytes[rank] += own.read;
+      estimate_.over_bytes[rank] += own.over;
+      estimate_.shared_bytes[rank] += own.shared;
+      estimate_.received_bytes[rank] += own.received;
+      estimate_.sent_bytes[rank] += own.sent;
     }
   }
 
   Status add_object(const JobObject& object) {
-    int32_t last_node = -1;
+    const bool own = object.kind == EntryKind::kRankLocal;
+    std::vector<int32_t> takers;  // of each node the first rank that wants it
+    uint64_t size_bytes = 0;
     for (const int32_t rank : layout_ranks(*wanted_.layouts[object.layout].layout)) {
-      const bool own = object.kind == EntryKind::kRankLocal;
       const int64_t found = index_.find_object(object.name, own ? rank : -1);
       if (found < 0) return not_stored(object.name, rank);
       const ObjectRecord& stored = catalog_.objects[static_cast<size_t>(found)];
       const auto r = static_cast<size_t>(rank);
-      // On a machine the first rank that wants it reads it.
-      const bool reads = own || !shares_ || node_of(rank) != last_node;
-      if (shares_) last_node = node_of(rank);
-      estimate_.held_bytes[r] += stored.size_bytes;
-      (reads ? estimate_.moved_bytes : estimate_.shared_bytes)[r] += stored.size_bytes;
+      size_bytes = stored.size_bytes;
+      estimate_.held_bytes[r] += size_bytes;
       ++estimate_.operations[r];
       note_file(r, stored.place);
+      if (own || !shares_) {
+        estimate_.moved_bytes[r] += size_bytes;
+      } else if (!takers.empty() && node_of(rank) == node_of(takers.back())) {
+        estimate_.shared_bytes[r] += size_bytes;
+      } else {
+        const bool receives = exchanges_ && !takers.empty();
+        (receives ? estimate_.received_bytes : estimate_.moved_bytes)[r] += size_bytes;
+        takers.push_back(rank);
+      }
     }
+    if (exchanges_) add_sends(takers, size_bytes);
     return {};
+  }
+
+  // The first taker reads.
+  void add_sends(std::span<const int32_t> takers, uint64_t size_bytes) {
+    for (size_t number = 0; number < takers.size(); ++number) {
+      const plan::TargetNumbers targets = plan::targets_of(number, takers.size());
+      estimate_.sent_bytes[static_cast<size_t>(takers[number])] +=
+          (targets.end - targets.begin) * size_bytes;
+    }
   }
 
   void note_file(size_t rank, uint32_t file) {
@@ -252,6 +241,7 @@ class LoadEstimation {
   }
 
   using ClassKey = std::pair<uint32_t, std::pair<uint32_t, Dims>>;
+  const bool exchanges_;
   const bool shares_;
   const StoredCheckpoint& stored_;
   const Catalog& catalog_;

@@ -112,8 +112,9 @@ void add_memory(Estimate* estimate) {
   estimate->staging_bytes.resize(ranks);
   estimate->peak_bytes.resize(ranks);
   for (size_t r = 0; r < ranks; ++r) {
-    estimate->staging_bytes[r] =
-        std::min(estimate->moved_bytes[r], estimate->options.memory_budget_bytes);
+    uint64_t staged = estimate->moved_bytes[r];
+    if (estimate->is_load) staged += estimate->received_bytes[r];
+    estimate->staging_bytes[r] = std::min(staged, estimate->options.memory_budget_bytes);
     estimate->peak_bytes[r] = estimate->held_bytes[r] + estimate->staging_bytes[r];
   }
   estimate->peak_bytes[0] += estimate->plan_bytes;

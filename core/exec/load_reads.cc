@@ -222,7 +222,9 @@ Result<Report> LoadReads::run(collective::Exchange* exchange, bool* ended) noexc
 Status LoadReads::want_parts() {
   const bool whole =
       request_.whole_blocks && *group_ == nullptr && !is_exchanged() && !planned_.has_value();
-  if (!whole || request_.rules.verify != VerifyRule::kOff) return {};
+  const bool verifies = request_.rules.verify != VerifyRule::kOff &&
+                        input_.checkpoint.opened().digest_block_bytes() > 0;
+  if (!whole || verifies) return {};
   request_.whole_blocks = false;
   SHW_ASSIGN_OR_RETURN(
       needs_, fragment_needs(input_.runtime, input_.checkpoint.opened(), request_, call_.control));

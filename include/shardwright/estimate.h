@@ -19,12 +19,18 @@ extern "C" {
  * Since: 0.1 unstable */
 typedef struct shw_job_description shw_job_description;
 
+/* Blocks of a load that several nodes want: each node reads them, or one rank reads a block and
+ * sends it to one rank of each other node, as loads with the option exchange = always do.
+ * Since: 0.1 unstable */
+enum { SHW_ESTIMATE_EXCHANGE_OFF = 0, SHW_ESTIMATE_EXCHANGE_ALWAYS = 1 };
+
 /* How the cost of a plan is estimated. `owner` is a SHW_OWNER_ number and `preset` a SHW_PRESET_
  * number, as in save options; `memory_budget` is the staging bytes of one rank, 0 = 256 MiB; the
  * rates give the time: bytes per second of one rank, and of all ranks together, 0 = not known.
  * `ranks_per_node` is for loads: so many ranks, one after the other, run on one machine and share
- * what they read; 0 = each reads alone, 64 at most. Flag SHW_ESTIMATE_WITH_PLAN: see
- * shw_estimate_save and shw_estimate_load.
+ * what they read; 0 = each reads alone, 64 at most. `exchange` is a SHW_ESTIMATE_EXCHANGE_ number;
+ * other than 0 it needs `ranks_per_node`. Flag SHW_ESTIMATE_WITH_PLAN: see shw_estimate_save and
+ * shw_estimate_load.
  * Since: 0.1 unstable */
 typedef struct shw_estimate_options {
   uint32_t struct_size;
@@ -35,7 +41,7 @@ typedef struct shw_estimate_options {
   uint64_t rank_bytes_per_second;
   uint64_t total_bytes_per_second;
   uint32_t ranks_per_node;
-  uint32_t reserved0;
+  int32_t exchange;
 } shw_estimate_options;
 
 /* Flag of shw_estimate_options: the merged plan of a save, or the load plan of each rank, is

@@ -69,6 +69,8 @@ TEST_F(PlanProgram, EstimatesALoadOfARealCheckpoint) {
   EXPECT_GT(shared["shared_bytes"]["total"], 0);
   EXPECT_EQ(json["shared_bytes"]["total"], 0);
   EXPECT_HAS(run("plan load ckpt --ranks-per-node 4 --to " + onto_four()).out, "from its machine");
+  EXPECT_EQ(shared["exchange"], "off");
+  EXPECT_EQ(shared["received_bytes"]["total"], 0);
   EXPECT_NE(run("plan load ckpt --ranks-per-node 65").code, 0);
   EXPECT_NE(run("plan save ckpt --ranks-per-node 4").code, 0);
   const Outcome own = run("plan load ckpt --measure . --measure-size 1MiB");
@@ -76,6 +78,36 @@ TEST_F(PlanProgram, EstimatesALoadOfARealCheckpoint) {
   EXPECT_HAS(own.out, "(measured here with one rank)");
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
     EXPECT_EQ(entry.path().filename().string().find("probe"), std::string::npos) << entry.path();
+}
+
+TEST_F(PlanProgram, EstimatesALoadWhoseNodesExchangeBlocks) {
+  const std::string four = "plan load ckpt --to " + onto_four() + " --ranks-per-node 2";
+  const std::string command = four + " --exchange always";
+  const Json json = run_json(command);
+  EXPECT_EQ(json["exchange"], "always");
+  // Of all bytes that ranks get, each is read once; one copy goes over the network.
+  const Json one_node = run_json("plan load ckpt --ranks-per-node 4 --to " + onto_four());
+  EXPECT_EQ(json["bytes"]["total"], one_node["bytes"]["total"]);
+  EXPECT_GT(json["received_bytes"]["total"], 12000) << "what all want";
+  EXPECT_EQ(json["received_bytes"]["total"], json["sent_bytes"]["total"]);
+  EXPECT_EQ(json["per_rank"]["received_bytes"].size(), 4U);
+  EXPECT_EQ(run_json(four)["bytes"]["total"],
+            json["bytes"]["total"].get<uint64_t>() + json["sent_bytes"]["total"].get<uint64_t>());
+  const Outcome shown = run(command + " --per-rank --html page.html");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_HAS(shown.out, "from other machines");
+  EXPECT_HAS(shown.out, "sent to them");
+  EXPECT_HAS(shown.out, "received");
+  std::ifstream file(path("page.html"));
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_HAS(page, "Sent between machines");
+  EXPECT_HAS(page, "from other machines");
+  const Outcome alone = run("plan load ckpt --exchange always");
+  EXPECT_NE(alone.code, 0);
+  EXPECT_HAS(alone.err, "exchange");
+  EXPECT_HAS(alone.err, "ranks_per_node");
+  EXPECT_EQ(run("plan load ckpt --ranks-per-node 2 --exchange auto").code, 2);
+  EXPECT_EQ(run("plan save ckpt --exchange always").code, 2);
 }
 
 TEST_F(PlanProgram, DescribesACheckpointSoThatItCanBeRead) {

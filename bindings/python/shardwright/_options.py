@@ -28,6 +28,7 @@ Shape = Literal["error", "crop_and_pad"]
 Verify = Literal["on_read", "off"]
 ReadPath = Literal["auto", "direct", "buffered"]
 Exchange = Literal["auto", "off", "always"]
+NodeExchange = Literal["off", "always"]
 Cover = Literal["full", "disjoint", "off"]
 Order = Literal["wanted", "sweep"]
 Kind = Literal["auto", "replicated", "sharded", "rank_local"]
@@ -125,6 +126,7 @@ WORDS: dict[str, dict[str, int]] = {
     "verify": _numbered(Verify),
     "read_path": _numbered(ReadPath),
     "exchange": _numbered(Exchange),
+    "node_exchange": _numbered(NodeExchange),
     "cover": _numbered(Cover),
     "order": _numbered(Order),
 }

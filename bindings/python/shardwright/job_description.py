@@ -24,13 +24,14 @@ _RATE_MAX = 2**62
 
 
 def _estimate_options(flags: int, owner: str, preset: str, memory_budget: int = 0, rank_rate: int = 0,
-                      total_rate: int = 0, ranks_per_node: int = 0) -> dict[str, int]:
+                      total_rate: int = 0, ranks_per_node: int = 0, exchange: str = "off") -> dict[str, int]:
     """Fields of shw_estimate_options."""
     return {"flags": flags, "owner": _options.word("owner", owner), "preset": _options.word("preset", preset),
             "memory_budget": _options.number("memory_budget", memory_budget, _RATE_MAX),
             "rank_bytes_per_second": _options.number("rank_bytes_per_second", rank_rate, _RATE_MAX),
             "total_bytes_per_second": _options.number("total_bytes_per_second", total_rate, _RATE_MAX),
-            "ranks_per_node": _options.number("ranks_per_node", ranks_per_node, 64)}
+            "ranks_per_node": _options.number("ranks_per_node", ranks_per_node, 64),
+            "exchange": _options.word("exchange", exchange, _options.WORDS["node_exchange"])}
 
 
 class JobDescription:
@@ -99,15 +100,16 @@ class JobDescription:
 
     def estimate_load(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "native",
                       memory_budget: int = 0, rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0,
-                      ranks_per_node: int = 0, chunks: bool = False) -> dict[str, Any]:
+                      ranks_per_node: int = 0, exchange: str = "off", chunks: bool = False) -> dict[str, Any]:
         """Plans the load by the ranks of `wanted` (made by lay_out; None = this job) and estimates it.
 
         The checkpoint is the one that this job was made of, else what a save of it would store. Of `ranks_per_node` ranks on
-        one machine each reads a part of what several want (0 = each reads alone, 64 at most). Other arguments as in
-        estimate_save. Raises NotFoundError for what is not stored.
+        one machine each reads a part of what several want (0 = each reads alone, 64 at most). With `exchange` "always", which
+        needs ranks_per_node, one rank reads what several machines want and sends it to the others ("received_bytes",
+        "sent_bytes"). Other arguments as in estimate_save. Raises NotFoundError for what is not stored.
         """
         options = _estimate_options(_WITH_CHUNKS if chunks else 0, owner, preset, memory_budget, rank_bytes_per_second,
-                                    total_bytes_per_second, ranks_per_node)
+                                    total_bytes_per_second, ranks_per_node, exchange)
         handle = None if wanted is None else wanted._handle
         return dict(json.loads(native.shw_estimate_load(self._handle, handle, options)[0]))
 

@@ -135,10 +135,9 @@ class RouteMaker {
     route.taker = *own;
     auto number = static_cast<size_t>(own - takers_.begin());
     if (rank == *own) {
-      const size_t begin = std::min(number * kMostTargets + 1, takers_.size());
-      const size_t end = std::min(begin + kMostTargets, takers_.size());
-      for (size_t i = begin; i < end; ++i) plan.targets.push_back(takers_[i]);
-      route.targets = static_cast<uint32_t>(end - begin);
+      const TargetNumbers targets = targets_of(number, takers_.size());
+      for (size_t i = targets.begin; i < targets.end; ++i) plan.targets.push_back(takers_[i]);
+      route.targets = static_cast<uint32_t>(targets.end - targets.begin);
     }
     if (number > 0) route.source = takers_[(number - 1) / kMostTargets];
     for (; number > 0; number = (number - 1) / kMostTargets) ++route.step;
@@ -192,6 +191,11 @@ bool find_rounds(std::span<const WantList> wants, std::span<const ExchangePlan> 
 }
 
 }  // namespace
+
+TargetNumbers targets_of(size_t number, size_t takers) {
+  const size_t begin = std::min(number * kMostTargets + 1, takers);
+  return {begin, std::min(begin + kMostTargets, takers)};
+}
 
 int32_t home_of(const StoredBlock& block, int32_t world_size) {
   return static_cast<int32_t>(mix(block) % static_cast<uint64_t>(world_size));

@@ -22,6 +22,14 @@ namespace shardwright::plan {
 // Blocks that begin in one run are read together where the same ranks want them.
 inline constexpr uint64_t kRunBytes = uint64_t{4} << 20;
 
+// Takers of a block make a tree: the first reads it, that of number n sends it to those of numbers
+// [begin, end).
+struct TargetNumbers {
+  size_t begin = 0;
+  size_t end = 0;
+};
+TargetNumbers targets_of(size_t number, size_t takers);
+
 // The rank that is told who wants the block.
 int32_t home_of(const StoredBlock& block, int32_t world_size);
 

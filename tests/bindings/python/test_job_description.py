@@ -42,6 +42,25 @@ def test_a_checkpoint_is_estimated_on_another_mesh(tmp_path):
     assert stored.estimate_load()["over_bytes"]["total"] == 0
 
 
+def test_blocks_that_several_machines_want_are_read_once_and_sent():
+    job = JobDescription(HALVES)
+    wanted = job.lay_out(JobDescription({"schema": 1, "ranks": 4, "rules": [{"match": "*"}]}))
+    load = job.estimate_load(wanted, ranks_per_node=2, exchange="always")
+    # The object is read by rank 0 and sent to rank 2; of the tensor each rank reads a quarter.
+    assert load["exchange"] == "always" and load["per_rank"]["bytes"] == [40, 32, 32, 32]
+    assert load["per_rank"]["received_bytes"] == [32, 32, 40, 32]
+    assert load["per_rank"]["sent_bytes"] == [40, 32, 32, 32]
+    assert load["per_rank"]["shared_bytes"] == [64, 72, 64, 72]
+    assert load["received_bytes"]["total"] == load["sent_bytes"]["total"] == 136
+    off = job.estimate_load(wanted, ranks_per_node=2, exchange="off")
+    assert off["exchange"] == "off" and off["bytes"]["total"] == 2 * 136 and off["sent_bytes"]["total"] == 0
+    with pytest.raises(shardwright.InvalidArgumentError, match="ranks_per_node") as caught:
+        job.estimate_load(wanted, exchange="always")
+    assert caught.value.details["parameter"] == "exchange"
+    with pytest.raises(shardwright.InvalidArgumentError, match="it must be one of off, always"):
+        job.estimate_load(wanted, ranks_per_node=2, exchange="auto")
+
+
 def test_the_load_plan_of_each_rank_is_given():
     job = JobDescription(HALVES)
     target = JobDescription({"schema": 1, "ranks": 3, "rules": [{"match": "*"}]})

@@ -143,6 +143,17 @@ TEST_F(ExchangeLoad, IsLeftOutWhereItIsOffOrThereIsOneMachine) {
   for (const auto& report : reports) EXPECT_LT(report->bytes_received, 64U << 10);
 }
 
+// The tensor is one chunk of the file: where two ranks meet, both want a part of one block.
+TEST_F(ExchangeLoad, APartOfABlockIsReadWhereNobodyChecksOrSharesIt) {
+  save("safetensors");
+  play(6, 1);
+  LoadOptions options;
+  options.exchange = ExchangeRule::kOff;
+  const auto reports = load(Wanted::kRows, options);
+  expect_filled(reports);
+  EXPECT_LT(bytes_read(reports), unique_bytes() + (64 << 10));
+}
+
 // What comes over the network comes once to each machine.
 TEST_F(ExchangeLoad, SendsABlockOnceToAMachine) {
   save();

@@ -22,6 +22,12 @@ pub struct Estimate {
     pub bytes: Spread,
     /// Those of them that are read only to check digests.
     pub over_bytes: Spread,
+    /// What comes to each rank of a load through the memory of its machine; 0 of a save, as the next two.
+    pub shared_bytes: Spread,
+    /// What comes to each rank from other machines.
+    pub received_bytes: Spread,
+    /// What each rank sends to other machines.
+    pub sent_bytes: Spread,
     /// Chunks and objects that each rank writes or reads.
     pub operations: Spread,
     /// Files that each rank writes or opens.
@@ -98,6 +104,12 @@ pub struct PerRank {
     pub bytes: Vec<u64>,
     /// Bytes that each rank reads only to check digests.
     pub over_bytes: Vec<u64>,
+    /// Bytes that come to each rank of a load through the memory of its machine; empty of a save, as the next two.
+    pub shared_bytes: Vec<u64>,
+    /// Bytes that come to each rank from other machines.
+    pub received_bytes: Vec<u64>,
+    /// Bytes that each rank sends to other machines.
+    pub sent_bytes: Vec<u64>,
     /// Chunks and objects that each rank writes or reads.
     pub operations: Vec<u64>,
     /// Files that each rank writes or opens.
@@ -170,6 +182,9 @@ impl Estimate {
             stored: Stored::of(facts.object("stored")),
             bytes: spread("bytes"),
             over_bytes: spread("over_bytes"),
+            shared_bytes: spread("shared_bytes"),
+            received_bytes: spread("received_bytes"),
+            sent_bytes: spread("sent_bytes"),
             operations: spread(operations(is_load)),
             files: spread("files"),
             held_bytes: spread("held_bytes"),
@@ -224,6 +239,9 @@ impl PerRank {
         PerRank {
             bytes: facts.numbers("bytes"),
             over_bytes: facts.numbers("over_bytes"),
+            shared_bytes: facts.numbers("shared_bytes"),
+            received_bytes: facts.numbers("received_bytes"),
+            sent_bytes: facts.numbers("sent_bytes"),
             operations: facts.numbers(operations(is_load)),
             files: facts.numbers("files"),
             held_bytes: facts.numbers("held_bytes"),

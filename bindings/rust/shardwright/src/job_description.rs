@@ -2,11 +2,21 @@
 //! Described jobs: what their saves and loads would cost is estimated on one machine.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::options::{Owner, Preset, options};
+use crate::options::{Owner, Preset, choice, options, unknown_word};
 use crate::text::Parts;
 use shardwright_sys::{ffi, raw};
+
+choice! {
+    /// Blocks of a load that several machines want, in an estimate.
+    NodeExchange {
+        /// Each machine reads them.
+        #[default] Off = SHW_ESTIMATE_EXCHANGE_OFF, "off";
+        /// One rank reads a block and sends it to one rank of each other machine.
+        Always = SHW_ESTIMATE_EXCHANGE_ALWAYS, "always";
+    }
+}
 
 options! {
 /// How the cost of a plan is estimated.
@@ -23,6 +33,8 @@ pub struct EstimateOptions {
     pub total_bytes_per_second: u64,
     /// Ranks of one machine, one after the other, which share what they read; for loads. 0 = each reads alone, 64 at most.
     pub ranks_per_node: u32,
+    /// Whether machines send each other what several of them want; needs `ranks_per_node`.
+    pub exchange: NodeExchange,
     /// Whether groups of tensors list the chunks of their first tensor (`chunk_list`), up to 1 Mi in all.
     pub chunks: bool,
 }
@@ -40,6 +52,7 @@ impl EstimateOptions {
         options.rank_bytes_per_second = self.rank_bytes_per_second;
         options.total_bytes_per_second = self.total_bytes_per_second;
         options.ranks_per_node = self.ranks_per_node;
+        options.exchange = self.exchange as i32;
         options
     }
 }

@@ -69,7 +69,7 @@ pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
 pub use host_storage::{Capabilities, CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
 pub use info::{CheckpointInfo, Completeness, FileInfo, ObjectInfo, Step, Steps};
 pub use job::{Finished, Job, JobState};
-pub use job_description::{EstimateOptions, JobDescription};
+pub use job_description::{EstimateOptions, JobDescription, NodeExchange};
 pub use layout::{Layout, Piece, Placement};
 pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
 pub use object_reader::ObjectReader;

@@ -50,7 +50,7 @@ macro_rules! choice {
     };
 }
 
-fn unknown_word(option: &str, found: &str, words: &[&str]) -> Error {
+pub(crate) fn unknown_word(option: &str, found: &str, words: &[&str]) -> Error {
     let text = format!("{option} has no value {found:?}; its values are {}", words.join(", "));
     Error::new(ErrorKind::InvalidArgument, text).with_detail("found", found).with_detail("expected", &words.join(", "))
 }
@@ -97,7 +97,7 @@ macro_rules! default_or {
     };
 }
 
-pub(crate) use {default_or, options};
+pub(crate) use {choice, default_or, options};
 
 choice! {
     /// What happens to a checkpoint that is at the path.

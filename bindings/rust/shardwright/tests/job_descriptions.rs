@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Described jobs, and what their saves and loads would cost.
 
-use shardwright::{DType, ErrorKind, EstimateOptions, JobDescription, Kind, Owner, Plan};
+use shardwright::{DType, ErrorKind, EstimateOptions, JobDescription, Kind, NodeExchange, Owner, Plan};
 use std::time::Duration;
 
 const HALVES: &str = r#"{"schema": 1, "meshes": {"m": {"axes": {"dp": 2}}},
@@ -33,6 +33,15 @@ fn saves_and_loads_are_estimated() {
     assert!(load.is_load && load.time.is_none() && load.plan_bytes == 0);
     assert_eq!(load.per_rank.operations, [2, 2, 2, 2]);
     assert_eq!(job.estimate_load(None, &EstimateOptions::default()).unwrap().per_rank.operations, [1, 1]);
+    assert_eq!((estimate.sent_bytes.total, estimate.per_rank.sent_bytes.len()), (0, 0));
+    // Half of 128 bytes is read by a rank of each machine; the other three get it from there.
+    let pairs = EstimateOptions::new().ranks_per_node(2).exchange(NodeExchange::Always);
+    let load = job.estimate_load(Some(&wanted), &pairs).unwrap();
+    assert_eq!((load.bytes.total, load.received_bytes.total, load.sent_bytes.total), (128, 128, 128));
+    let ranks = &load.per_rank;
+    assert_eq!((ranks.received_bytes[3], ranks.sent_bytes[3], ranks.shared_bytes[3]), (32, 32, 64));
+    let alone = job.estimate_load(None, &EstimateOptions::new().exchange("always".parse().unwrap())).err().unwrap();
+    assert_eq!((alone.kind(), alone.detail("parameter")), (ErrorKind::InvalidArgument, Some("exchange")));
     let plans = job.load_plans(Some(&wanted), &EstimateOptions::default()).unwrap();
     assert_eq!(plans.len(), 4);
     Plan::from_bytes(&plans[3]).unwrap();

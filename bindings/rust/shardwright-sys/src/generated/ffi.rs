@@ -357,6 +357,8 @@ pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
+pub const SHW_ESTIMATE_EXCHANGE_OFF: i32 = 0;
+pub const SHW_ESTIMATE_EXCHANGE_ALWAYS: i32 = 1;
 pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
 pub const SHW_ESTIMATE_WITH_CHUNKS: u64 = 2;
 pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 48;
@@ -1199,7 +1201,7 @@ pub struct shw_estimate_options {
     pub rank_bytes_per_second: u64,
     pub total_bytes_per_second: u64,
     pub ranks_per_node: u32,
-    pub reserved0: u32,
+    pub exchange: i32,
 }
 
 #[repr(C)]

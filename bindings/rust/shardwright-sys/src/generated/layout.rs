@@ -457,7 +457,7 @@ const _: () = assert!(offset_of!(shw_estimate_options, memory_budget) == 16);
 const _: () = assert!(offset_of!(shw_estimate_options, rank_bytes_per_second) == 24);
 const _: () = assert!(offset_of!(shw_estimate_options, total_bytes_per_second) == 32);
 const _: () = assert!(offset_of!(shw_estimate_options, ranks_per_node) == 40);
-const _: () = assert!(offset_of!(shw_estimate_options, reserved0) == 44);
+const _: () = assert!(offset_of!(shw_estimate_options, exchange) == 44);
 const _: () = assert!(size_of::<shw_host_api>() == 72);
 const _: () = assert!(align_of::<shw_host_api>() == 8);
 const _: () = assert!(offset_of!(shw_host_api, struct_size) == 0);

@@ -13,6 +13,7 @@ import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.estimate.EstimateOptions;
 import io.shardwright.estimate.JobDescription;
+import io.shardwright.estimate.NodeExchange;
 import org.junit.jupiter.api.Test;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -53,6 +54,17 @@ class JobDescriptionTest {
         Estimate load = job.estimateLoad(job.layOut(target), new EstimateOptions());
         assertTrue(load.isLoad() && load.time() == null && load.rankCount() == 4, load.json());
         assertEquals(new Estimate.Spread(2, 2, 2, 0, 8), load.operations());
+        assertEquals(0, estimate.sharedBytes().total() + estimate.perRank().sentBytes(0));
+        // Half of 128 bytes is read by a rank of each machine; the other three get it from there.
+        EstimateOptions pairs = new EstimateOptions().ranksPerNode(2).exchange(NodeExchange.ALWAYS);
+        Estimate exchanged = job.estimateLoad(job.layOut(target), pairs);
+        assertEquals(List.of(128L, 128L, 128L, 256L), List.of(exchanged.bytes().total(), exchanged.receivedBytes().total(),
+                exchanged.sentBytes().total(), exchanged.sharedBytes().total()));
+        assertEquals(List.of(32L, 32L, 64L), List.of(exchanged.perRank().receivedBytes(3), exchanged.perRank().sentBytes(3),
+                exchanged.perRank().sharedBytes(3)));
+        ShardwrightException e = assertThrows(InvalidArgumentException.class,
+                () -> job.estimateLoad(null, new EstimateOptions().exchange(NodeExchange.of("always"))));
+        assertEquals("exchange", e.details().get("parameter"));
         assertEquals(4, job.loadPlans(job.layOut(target), new EstimateOptions()).size());
         assertEquals(0, Plan.findings(job.loadPlans(null, new EstimateOptions()).get(1)).size());
         assertEquals(job.json(), JobDescription.of(job.json()).json());

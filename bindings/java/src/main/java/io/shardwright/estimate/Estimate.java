@@ -21,6 +21,9 @@ import java.util.stream.Stream;
  * @param stored the checkpoint
  * @param bytes bytes of each rank's file without its index, or bytes that it reads: whole digest blocks
  * @param overBytes those of them that are read only to check digests
+ * @param sharedBytes what comes to each rank of a load through the memory of its machine; 0 of a save, as the next two
+ * @param receivedBytes what comes to each rank from other machines
+ * @param sentBytes what each rank sends to other machines
  * @param operations chunks and objects that each rank writes or reads
  * @param files files that each rank writes or opens
  * @param heldBytes each rank's own state
@@ -32,9 +35,10 @@ import java.util.stream.Stream;
  * @param tensors groups of equal tensors
  * @param json all of it as JSON text with {@code "schema": 1}
  */
-public record Estimate(boolean isLoad, int rankCount, Stored stored, Spread bytes, Spread overBytes, Spread operations,
-        Spread files, Spread heldBytes, Spread stagingBytes, Spread peakBytes, long planBytes, Time time, PerRank perRank,
-        List<TensorGroup> tensors, String json) {
+public record Estimate(boolean isLoad, int rankCount, Stored stored, Spread bytes, Spread overBytes,
+        Spread sharedBytes, Spread receivedBytes, Spread sentBytes, Spread operations, Spread files, Spread heldBytes,
+        Spread stagingBytes, Spread peakBytes, long planBytes, Time time, PerRank perRank, List<TensorGroup> tensors,
+        String json) {
     /**
      * What the checkpoint holds.
      *
@@ -99,10 +103,12 @@ public record Estimate(boolean isLoad, int rankCount, Stored stored, Spread byte
     /** Numbers rank by rank. Immutable. */
     public static final class PerRank {
         private final long[][] columns;
+        private final boolean isLoad;
 
         PerRank(Facts facts, boolean isLoad) {
-            columns = Stream.of("bytes", "over_bytes", isLoad ? "reads" : "writes", "files", "held_bytes", "peak_bytes")
-                    .map(facts::numbers).toArray(long[][]::new);
+            columns = Stream.of("bytes", "over_bytes", isLoad ? "reads" : "writes", "files", "held_bytes", "peak_bytes",
+                    "shared_bytes", "received_bytes", "sent_bytes").map(facts::numbers).toArray(long[][]::new);
+            this.isLoad = isLoad;
         }
 
         /**
@@ -164,6 +170,36 @@ public record Estimate(boolean isLoad, int rankCount, Stored stored, Spread byte
         public long peakBytes(int rank) {
             return columns[5][rank];
         }
+
+        /**
+         * Bytes that come to a rank of a load through the memory of its machine.
+         *
+         * @param rank the rank
+         * @return bytes
+         */
+        public long sharedBytes(int rank) {
+            return isLoad ? columns[6][rank] : 0;
+        }
+
+        /**
+         * Bytes that come to a rank of a load from other machines.
+         *
+         * @param rank the rank
+         * @return bytes
+         */
+        public long receivedBytes(int rank) {
+            return isLoad ? columns[7][rank] : 0;
+        }
+
+        /**
+         * Bytes that a rank of a load sends to other machines.
+         *
+         * @param rank the rank
+         * @return bytes
+         */
+        public long sentBytes(int rank) {
+            return isLoad ? columns[8][rank] : 0;
+        }
     }
 
     static Estimate of(String json) {
@@ -173,7 +209,8 @@ public record Estimate(boolean isLoad, int rankCount, Stored stored, Spread byte
         return new Estimate(isLoad, (int) facts.number("ranks"),
                 new Stored(stored.number("tensors"), stored.number("objects"), stored.number("chunks"),
                         stored.number("files"), stored.number("bytes")),
-                spread(facts, "bytes"), spread(facts, "over_bytes"), spread(facts, isLoad ? "reads" : "writes"),
+                spread(facts, "bytes"), spread(facts, "over_bytes"), spread(facts, "shared_bytes"),
+                spread(facts, "received_bytes"), spread(facts, "sent_bytes"), spread(facts, isLoad ? "reads" : "writes"),
                 spread(facts, "files"), spread(facts, "held_bytes"), spread(facts, "staging_bytes"),
                 spread(facts, "peak_bytes"), facts.number("plan_bytes"),
                 facts.has("time") ? time(facts.object("time")) : null,

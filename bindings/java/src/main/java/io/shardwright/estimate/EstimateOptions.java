@@ -18,6 +18,7 @@ public final class EstimateOptions {
     private long rankBytesPerSecond;
     private long totalBytesPerSecond;
     private int ranksPerNode;
+    private NodeExchange exchange = NodeExchange.OFF;
     private boolean chunks;
 
     /** All defaults. */
@@ -90,6 +91,17 @@ public final class EstimateOptions {
     }
 
     /**
+     * Whether machines send each other what several of them want; needs {@link #ranksPerNode}.
+     *
+     * @param value the rule
+     * @return this
+     */
+    public EstimateOptions exchange(NodeExchange value) {
+        this.exchange = Objects.requireNonNull(value, "exchange");
+        return this;
+    }
+
+    /**
      * Whether groups of tensors list the chunks of their first tensor ({@code chunk_list}), up to 1 Mi in all.
      *
      * @param value false without it
@@ -109,6 +121,7 @@ public final class EstimateOptions {
         struct.rankBytesPerSecond = rankBytesPerSecond;
         struct.totalBytesPerSecond = totalBytesPerSecond;
         struct.ranksPerNode = ranksPerNode;
+        struct.exchange = exchange.number();
         return struct;
     }
 }
