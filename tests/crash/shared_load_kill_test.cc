@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Victims that load together on one machine, and share what they read, are killed before a step
-// that is drawn: one of them, or all. Whoever lives on ends, with the bytes that are stored or with
+// Victims that load together on one machine, and share what they read, or on a machine each, and
+// exchange it, are killed before a step that is drawn: one of them, or all. Whoever lives on ends, with the bytes that are stored or with
 // an error that names the one that is gone; the next load finds everything as it was. Their shared
 // memory has no name, so nothing of it can stay behind. SHW_SOAK=1 kills 5,000 times in place of
 // 200.
@@ -34,7 +34,8 @@ class SharedLoadKillTest : public testing::Test {
   void run(Crew* crew, const char* script, size_t killed,
            const std::vector<std::string>& settings) {
     std::vector<VictimSettings> all(kRanks, {path_, script});
-    all[killed].settings = settings;
+    for (VictimSettings& each : all) each.settings = of_all_;
+    all[killed].settings.insert(all[killed].settings.end(), settings.begin(), settings.end());
     crew->start(all);
     crew->run();
     ASSERT_EQ(crew->trouble(), "");
@@ -66,40 +67,56 @@ class SharedLoadKillTest : public testing::Test {
             << what << ": rank " << rank << " ends with " << shw_status_name(each.status) << ": "
             << each.text;
         told_ += each.status == SHW_UNAVAILABLE ? 1 : 0;
+        failed_ += each.status == SHW_OK ? 0 : 1;
+      }
+    }
+  }
+
+  // Loads of what was saved, of which each has a rank killed.
+  void kill_loads(size_t wanted) {
+    {
+      Crew crew;
+      run(&crew, "save:7", 0, {});
+    }
+    const std::vector<uint64_t> steps = whole_load();
+    RandomSource random;
+    for (size_t kills = 0; kills < wanted && !HasFailure(); ++kills) {
+      const auto killed = static_cast<size_t>(random.between(0, kRanks - 1));
+      const auto step =
+          static_cast<uint64_t>(random.between(1, static_cast<int64_t>(steps[killed])));
+      const bool all = random.chance(10);
+      const std::string what =
+          fmt::format("{} killed at step {} of {}", all ? "all" : fmt::format("rank {}", killed),
+                      step, steps[killed]);
+      Crew crew;
+      run(&crew, kShare, killed,
+          {fmt::format("kill_at={}", step), fmt::format("kill_all={}", all ? 1 : 0)});
+      if (!all) expect_told(crew, killed, what);
+      if (kills % 20 == 0) {
+        EXPECT_EQ(whole_load().size(), kRanks);
       }
     }
   }
 
   TemporaryDirectory directory_;
   const std::string path_ = directory_ / "ckpt";
-  static inline size_t told_ = 0;  // by the end of a process, not by the collective
+  std::vector<std::string> of_all_;  // settings of all ranks
+  static inline size_t told_ = 0;    // by the end of a process, not by the collective
+  static inline size_t failed_ = 0;  // in all
 };
 
 TEST_F(SharedLoadKillTest, WhoeverLivesOnHasTheBytesOrNamesTheOneThatIsGone) {
-  {
-    Crew crew;
-    run(&crew, "save:7", 0, {});
-  }
-  const std::vector<uint64_t> steps = whole_load();
-  RandomSource random;
-  const size_t wanted = is_soak() ? kSoakKills : kKills;
-  for (size_t kills = 0; kills < wanted && !HasFailure(); ++kills) {
-    const auto killed = static_cast<size_t>(random.between(0, kRanks - 1));
-    const auto step = static_cast<uint64_t>(random.between(1, static_cast<int64_t>(steps[killed])));
-    const bool all = random.chance(10);
-    const std::string what =
-        fmt::format("{} killed at step {} of {}", all ? "all" : fmt::format("rank {}", killed),
-                    step, steps[killed]);
-    Crew crew;
-    run(&crew, kShare, killed,
-        {fmt::format("kill_at={}", step), fmt::format("kill_all={}", all ? 1 : 0)});
-    if (!all) expect_told(crew, killed, what);
-    if (kills % 20 == 0) {
-      EXPECT_EQ(whole_load().size(), kRanks);
-    }
-  }
+  kill_loads(is_soak() ? kSoakKills : kKills);
   EXPECT_GT(told_, 0U) << "ranks that wait for each other's blocks see the end of a process";
   fmt::print("{} ranks told of the end of a process themselves\n", told_);
+}
+
+TEST_F(SharedLoadKillTest, RanksOfSeveralMachinesLikewise) {
+  of_all_ = {"apart=1"};
+  failed_ = 0;
+  kill_loads(is_soak() ? kSoakKills : kKills);
+  EXPECT_GT(failed_, 0U) << "ranks that exchange blocks hear of the end of one of them";
+  fmt::print("{} ranks of several machines failed\n", failed_);
 }
 
 }  // namespace

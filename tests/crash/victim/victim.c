@@ -7,7 +7,8 @@
  * SCRIPT is a list of operations, separated by blanks: save:N, async:N (a job that is waited for),
  * cancel:N (one that is cancelled at once), drop:N (one that is let go), keep:N (generations that
  * later saves keep), load, share:N (what was saved as N, all of it on each rank), read, gc. Keys:
- * socket, rank, ranks, log, and those of struct seam_plan.
+ * socket, rank, ranks, log, apart (each rank says that it is on a machine of its own, and they
+ * exchange what they read), and those of struct seam_plan.
  * Each operation ends with a report to the test, and the script with the number of its steps. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ static struct seam_plan plan = {.log = -1};
 static shw_context* context;
 static shw_collective* collective;
 static uint32_t keep_generations;
+static int apart;
 static const char* path;
 static uint64_t operation;
 
@@ -116,6 +118,7 @@ static void load(uint64_t like, int32_t of_rank, int32_t of_ranks) {
   shw_error* error = NULL;
   shw_report* out = NULL;
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
+  if (apart) options.exchange = SHW_EXCHANGE_ALWAYS;
   struct numbered_state state;
   if (!numbered_create(&state, like, of_rank, of_ranks, 0)) _exit(4);
   shw_status status =
@@ -184,6 +187,7 @@ static void take_setting(const char* setting) {
   if (IS("rank")) plan.rank = (int32_t)value;
   if (IS("ranks")) ranks = (int32_t)value;
   if (IS("log")) plan.log = (int)value;
+  if (IS("apart")) apart = (int)value;
   if (IS("kill_at")) plan.kill_at = value;
   if (IS("kill_all")) plan.kill_all = (int)value;
   if (IS("tear")) plan.tear = (int)value;
@@ -210,6 +214,9 @@ int main(int argc, char** argv) {
   plan.on_refused = on_refused;
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
   options.threads = 2;
+  char machine[32];
+  snprintf(machine, sizeof(machine), "machine %d", (int)plan.rank);
+  if (apart) options.machine = machine;
   if (shw_context_create(&options, &context, NULL) != SHW_OK) return 4;
   collective = process_collective_create(test_socket, plan.rank, ranks);
   if (collective == NULL) return 4;
