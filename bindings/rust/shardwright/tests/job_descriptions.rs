@@ -41,7 +41,8 @@ fn saves_and_loads_are_estimated() {
     let ranks = &load.per_rank;
     assert_eq!((ranks.received_bytes[3], ranks.sent_bytes[3], ranks.shared_bytes[3]), (32, 32, 64));
     let alone = job.estimate_load(None, &EstimateOptions::new().exchange("always".parse().unwrap())).err().unwrap();
-    assert_eq!((alone.kind(), alone.detail("parameter")), (ErrorKind::InvalidArgument, Some("exchange")));
+    assert_eq!(alone.kind(), ErrorKind::InvalidArgument);
+    assert!(alone.to_string().contains("exchange") && alone.to_string().contains("ranks_per_node"), "{alone}");
     let plans = job.load_plans(Some(&wanted), &EstimateOptions::default()).unwrap();
     assert_eq!(plans.len(), 4);
     Plan::from_bytes(&plans[3]).unwrap();
