@@ -156,6 +156,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.shape, SHW_SHAPE_CROP_AND_PAD, "shape"));
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
   SHW_RETURN_IF_ERROR(option_in_range(options.read_path, SHW_READ_PATH_BUFFERED, "read_path"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.exchange, SHW_EXCHANGE_ALWAYS, "exchange"));
   SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
   exec::LoadOptions made;
@@ -166,6 +167,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   made.rules.preset = static_cast<plan::Preset>(options.preset);
   made.verify = static_cast<exec::VerifyRule>(options.verify);
   made.read_path = static_cast<exec::ReadPath>(options.read_path);
+  made.exchange = static_cast<exec::ExchangeRule>(options.exchange);
   made.deadline_ns = options.deadline_ns;
   if (options.trace_path != nullptr) made.trace_path = options.trace_path;
   SHW_RETURN_IF_ERROR(read_strict(options, &made.rules));

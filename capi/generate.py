@@ -21,7 +21,7 @@ HEADERS = ROOT / "include" / "shardwright"
 SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "convert",
+         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "load_exchange", "convert",
          "planning", "estimate", "global_plan", "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
@@ -88,6 +88,7 @@ def api_header(symbols, declared):
 #include "job.h"
 #include "layout.h"
 #include "load.h"
+#include "load_exchange.h"
 #include "plan.h"
 #include "planning.h"
 #include "plugin.h"

@@ -19,7 +19,7 @@ HEADERS = ROOT / "include" / "shardwright"
 INTRO = ROOT / "tools" / "c_api_intro.md"
 PAGE = ROOT / "docs" / "c-api.md"
 # Nouns in the order in which a reader meets them; the umbrella and the generated table have no section.
-ORDER = ("base", "context", "tensor", "layout", "state", "save", "load", "checkpoint", "checkpoint_entries", "plan", "job",
+ORDER = ("base", "context", "tensor", "layout", "state", "save", "load", "load_exchange", "checkpoint", "checkpoint_entries", "plan", "job",
          "report", "buffer", "storage", "storage_table", "collective", "collective_table", "plugin", "log")
 NOT_SHOWN = ("shardwright", "api")
 _COMMENT = re.compile(r"^/\*(.*?)\*/\n", re.S | re.M)

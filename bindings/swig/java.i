@@ -52,6 +52,8 @@
 %ignore shw_job_error;
 %ignore shw_job_on_done;
 %ignore shw_context_create;
+%ignore shw_exchange_plans;
+%ignore shw_load_exchange_begin_round;
 %ignore shw_checkpoint_tensor_shape;
 %ignore shw_checkpoint_chunk_box;
 %ignore shw_checkpoint_read_boxes;
@@ -103,6 +105,7 @@ SHW_JAVA_HANDLE(layout)
 SHW_JAVA_HANDLE(state)
 SHW_JAVA_HANDLE(save_planner)
 SHW_JAVA_HANDLE(load_planner)
+SHW_JAVA_HANDLE(load_exchange)
 SHW_JAVA_HANDLE(plan)
 SHW_JAVA_HANDLE(checkpoint)
 SHW_JAVA_HANDLE(storage)

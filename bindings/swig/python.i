@@ -75,6 +75,8 @@
 %ignore shw_cancellation_cancel;
 %ignore shw_cancellation_release;
 %ignore shw_context_shutdown;
+%ignore shw_exchange_plans;
+%ignore shw_load_exchange_begin_round;
 %ignore shw_context_create;
 %ignore shw_checkpoint_tensor_infos;
 %ignore shw_checkpoint_tensor_shape;
@@ -93,7 +95,7 @@
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|load_exchange|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan)_release$";
 
 /* Status and error. */
 %typemap(in, numinputs=0, noblock=1) shw_error **err (shw_error *error = NULL) { $1 = &error; }
@@ -127,6 +129,7 @@ SHW_PY_HANDLE(layout)
 SHW_PY_HANDLE(state)
 SHW_PY_HANDLE(save_planner)
 SHW_PY_HANDLE(load_planner)
+SHW_PY_HANDLE(load_exchange)
 SHW_PY_HANDLE(plan)
 SHW_PY_HANDLE(checkpoint)
 SHW_PY_HANDLE(storage)
@@ -327,7 +330,7 @@ PyObject *shw_py_fork_ends_in_child(void);
 PyObject *shw_py_leak(PyObject *object);
 PyObject *shw_py_versions(void);
 PyObject *shw_py_close(PyObject *handle);
-PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyObject *log_level, PyObject *plugin_path);
+PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyObject *log_level, PyObject *texts);
 PyObject *shw_py_context_shutdown(PyObject *context, PyObject *timeout_ns);
 PyObject *shw_py_log_drain(void);
 PyObject *shw_py_log_set_level(PyObject *level);
@@ -337,6 +340,8 @@ PyObject *shw_py_job_ends_wait(void);
 PyObject *shw_py_plan_bytes(PyObject *plan);
 PyObject *shw_py_plan_items(PyObject *plan);
 PyObject *shw_py_plan_merge(const shw_merge_options *options, PyObject *plans);
+PyObject *shw_py_exchange_plans(PyObject *want_lists);
+PyObject *shw_py_exchange_begin_round(PyObject *exchange);
 PyObject *shw_py_plan_owners(PyObject *arrays, PyObject *rank_count);
 PyObject *shw_py_layout_pieces(PyObject *layout, PyObject *shape, PyObject *rank);
 PyObject *shw_py_grid_place(const shw_grid_shard *shard, PyObject *places);

@@ -47,6 +47,7 @@
 %include "shardwright/checkpoint.h"
 %include "shardwright/checkpoint_entries.h"
 %include "shardwright/load.h"
+%include "shardwright/load_exchange.h"
 %include "shardwright/convert.h"
 %include "shardwright/planning.h"
 %include "shardwright/estimate.h"

@@ -46,7 +46,7 @@ WIDTHS = {"shw_entry_batch.digests": 16}
 BY_HAND = {
     "shw_allocator": "callbacks", "shw_api": "the function table", "shw_box_batch": "memory of a tensor of the host",
     "shw_collective_call": "comes to callbacks", "shw_collective_vtable": "callbacks", "shw_context_options": "callbacks",
-    "shw_error_detail": "errors", "shw_extension": "a function table", "shw_host_api": "plugins",
+    "shw_error_detail": "errors", "shw_exchange_round": "memory that is lent for a round", "shw_extension": "a function table", "shw_host_api": "plugins",
     "shw_log_field": "comes to callbacks", "shw_log_record": "comes to callbacks", "shw_megatron_api": "a function table",
     "shw_plugin": "plugins", "shw_storage_entry": "comes from callbacks", "shw_storage_vtable": "callbacks",
     "shw_tensor": "memory of a tensor of the host",

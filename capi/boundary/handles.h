@@ -22,11 +22,13 @@
 #include "core/concurrency/cancellation.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/job.h"
+#include "core/exec/planned_load.h"
 #include "core/exec/report.h"
 #include "core/exec/save.h"
 #include "core/job_description/job_description.h"
 #include "core/layout/layout.h"
 #include "core/plan/describe/entry_columns.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/wire/plan_parts.h"
 #include "core/plan/wire/wire.h"
 #include "core/state/state.h"
@@ -210,6 +212,15 @@ struct LoadPlannerImpl {
   int32_t rank = 0;
 };
 
+struct LoadExchangeImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6c657863;
+  static constexpr const char* kNoun = "load exchange";
+  std::shared_ptr<LoadPlannerImpl> planner;  // co-owned with the host's handle
+  plan::LoadPlan plan;
+  exec::CallContext call;
+  std::unique_ptr<exec::PlannedLoad> load;  // last: it uses all of the above
+};
+
 }  // namespace shardwright::capi
 
 struct shw_buffer : shardwright::capi::Handle<shardwright::capi::BufferImpl> {};
@@ -228,6 +239,7 @@ struct shw_checkpoint : shardwright::capi::Handle<shardwright::capi::CheckpointI
 struct shw_save_planner : shardwright::capi::Handle<shardwright::capi::SavePlannerImpl> {};
 struct shw_job_description : shardwright::capi::Handle<shardwright::capi::JobDescriptionImpl> {};
 struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlannerImpl> {};
+struct shw_load_exchange : shardwright::capi::Handle<shardwright::capi::LoadExchangeImpl> {};
 
 namespace shardwright::capi {
 

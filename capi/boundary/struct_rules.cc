@@ -184,9 +184,17 @@ const StructRules& rules_of<shw_convert_options>() {
 
 template <>
 const StructRules& rules_of<shw_load_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_load_options, reserved0)};
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_load_options, reserved0),
+                                                SHW_RESERVED(shw_load_options, reserved1)};
   static constexpr StructRules kRules =
       rules_with<shw_load_options>("shw_load_options", SHW_LOAD_OPTIONS_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_exchange_round>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_exchange_round>("shw_exchange_round", SHW_EXCHANGE_ROUND_SIZE_V1);
   return kRules;
 }
 

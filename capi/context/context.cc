@@ -95,6 +95,7 @@ Result<std::shared_ptr<Context>> Context::create(const shw_context_options& opti
   runtime.threads = static_cast<int32_t>(options.threads);
   runtime.memory_budget = options.memory_budget;
   runtime.log = made->log_.get();
+  if (options.machine != nullptr) runtime.machine = options.machine;
   SHW_ASSIGN_OR_RETURN(made->runtime_, exec::Runtime::create(runtime));
   SHW_ASSIGN_OR_RETURN(made->jobs_, exec::JobQueue::create(*made->runtime_));
   return std::shared_ptr<Context>(made.release(), &drop_context);

@@ -15,6 +15,7 @@
 #include "job.h"
 #include "layout.h"
 #include "load.h"
+#include "load_exchange.h"
 #include "plan.h"
 #include "planning.h"
 #include "plugin.h"
@@ -407,6 +408,20 @@ struct shw_api {
   shw_status (*collective_all_to_all_v)(shw_collective* collective, const shw_collective_call* call,
       const void* sent, const uint64_t* sent_sizes, void* received, const uint64_t* received_sizes,
       shw_error** err);
+  void (*exchange_round_init)(shw_exchange_round* round, uint32_t struct_size);
+  shw_status (*load_planner_want_list)(shw_load_planner* planner, const shw_plan* load_plan,
+      int32_t world_size, shw_plan** out, shw_error** err);
+  shw_status (*exchange_plans)(const shw_plan* const* want_lists, uint64_t count, shw_plan** plans,
+      shw_error** err);
+  shw_status (*load_exchange_create)(shw_load_planner* planner, const shw_plan* load_plan,
+      const shw_plan* exchange_plan, shw_load_exchange** out, shw_error** err);
+  uint64_t (*load_exchange_round_count)(const shw_load_exchange* exchange);
+  shw_status (*load_exchange_begin_round)(shw_load_exchange* exchange, shw_exchange_round* out,
+      shw_error** err);
+  shw_status (*load_exchange_end_round)(shw_load_exchange* exchange, shw_error** err);
+  shw_status (*load_exchange_finish)(shw_load_exchange* exchange, shw_report** out,
+      shw_error** err);
+  void (*load_exchange_release)(shw_load_exchange* exchange);
 };
 
 #if defined(__cplusplus)

@@ -49,7 +49,9 @@ typedef struct shw_allocator {
 /* Options of a context. `threads` 0 = min(cores, 8) workers; `memory_budget` 0 = 256 MiB of
  * staging memory; records of `log_level` (SHW_LOG_) and above go to `log`, NULL = log off;
  * `allocator` NULL = that of the system. `plugin_path` is a colon separated list of directories
- * that is searched before SHW_PLUGIN_PATH of the environment; NULL = none.
+ * that is searched before SHW_PLUGIN_PATH of the environment; NULL = none. `machine`: ranks share
+ * memory only with those of their machine whose contexts say the same text, so that a job can tell
+ * apart containers of one host; NULL or "" = with all of the machine.
  * Since: 0.1 unstable */
 typedef struct shw_context_options {
   uint32_t struct_size;
@@ -61,6 +63,7 @@ typedef struct shw_context_options {
   void* log_user;
   const shw_allocator* allocator;
   const char* plugin_path;
+  const char* machine;
 } shw_context_options;
 
 /* Byte sizes of the oldest published structs of this header.
@@ -69,7 +72,7 @@ typedef struct shw_context_options {
 #define SHW_CONTEXT_OPTIONS_SIZE_V1 56
 
 #define SHW_ALLOCATOR_INIT {sizeof(shw_allocator), 0, 0, 0, 0}
-#define SHW_CONTEXT_OPTIONS_INIT {sizeof(shw_context_options), 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_CONTEXT_OPTIONS_INIT {sizeof(shw_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills an allocator with zeros and its size, as SHW_ALLOCATOR_INIT does. NULL is skipped.
  * Threads: any

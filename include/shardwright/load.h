@@ -40,14 +40,21 @@ enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
  * Since: 0.1 unstable */
 enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
 
+/* Blocks that ranks of several machines want. AUTO: one rank reads a block and it goes to the
+ * others through the collective, where that ends first, as measured in the first moments of the
+ * load, and the collective has all_to_all_v. OFF: each machine reads for itself. ALWAYS: they are
+ * exchanged without measuring. All ranks say the same.
+ * Since: 0.1 unstable */
+enum { SHW_EXCHANGE_AUTO = 0, SHW_EXCHANGE_OFF = 1, SHW_EXCHANGE_ALWAYS = 2 };
+
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for
- * all. `verify`, `read_path`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_,
- * SHW_READ_PATH_, SHW_CAST_, SHW_FORMAT_, SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a
- * span, -1 = no limit. `threads` and `memory_budget` 0 = those of the context. `cancellation` ends
- * the call early; not for jobs. `progress` is told how far the call or job is, with
- * `progress_user`; planners do not call it.
+ * all. `verify`, `read_path`, `cast`, `format`, `preset`, `shape` and `exchange` take SHW_VERIFY_,
+ * SHW_READ_PATH_, SHW_CAST_, SHW_FORMAT_, SHW_PRESET_, SHW_SHAPE_ and SHW_EXCHANGE_ values.
+ * `deadline_ns` is a span, -1 = no limit. `threads` and `memory_budget` 0 = those of the context.
+ * `cancellation` ends the call early; not for jobs. `progress` is told how far the call or job is,
+ * with `progress_user`; planners do not call it, and know no `exchange`.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
   uint32_t struct_size;
@@ -73,6 +80,8 @@ typedef struct shw_load_options {
   int32_t read_path;
   shw_progress_fn progress;
   void* progress_user;
+  int32_t exchange;
+  uint32_t reserved1;
 } shw_load_options;
 
 /* Byte size of the oldest published shw_load_options.
@@ -80,7 +89,7 @@ typedef struct shw_load_options {
 #define SHW_LOAD_OPTIONS_SIZE_V1 96
 
 #define SHW_LOAD_OPTIONS_INIT \
-  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Plans one load of one rank.
  * Since: 0.1 unstable */

@@ -17,6 +17,7 @@
 #include "job.h"
 #include "layout.h"
 #include "load.h"
+#include "load_exchange.h"
 #include "log.h"
 #include "megatron.h"
 #include "plan.h"

@@ -31,6 +31,7 @@ static void make_structs(struct env* env) {
   shw_context_options_init(&env->context_options_value, sizeof(env->context_options_value));
   shw_save_options_init(&env->save_options_value, sizeof(env->save_options_value));
   shw_load_options_init(&env->load_options_value, sizeof(env->load_options_value));
+  shw_exchange_round_init(&env->exchange_round_value, sizeof(env->exchange_round_value));
   shw_convert_options_init(&env->convert_options_value, sizeof(env->convert_options_value));
   shw_checkpoint_options_init(&env->checkpoint_options_value,
                               sizeof(env->checkpoint_options_value));
@@ -93,6 +94,17 @@ static void make_global_plan(struct env* env) {
   env->plans[0] = env->bytes;
 }
 
+/* Of one rank, which exchanges nothing. */
+static void make_load_exchange(struct env* env) {
+  shw_plan* wants = NULL;
+  shw_error* error = NULL;
+  CHECK_OK(shw_load_planner_want_list(env->load_planner, env->plan, 1, &wants, &error));
+  env->want_lists[0] = wants;
+  CHECK_OK(shw_exchange_plans(env->want_lists, 1, &env->exchange_plan, &error));
+  CHECK_OK(shw_load_exchange_create(env->load_planner, env->plan, env->exchange_plan,
+                                    &env->load_exchange, &error));
+}
+
 void make_env(struct env* env) {
   shw_error* error = NULL;
   memset(env, 0, sizeof(*env));
@@ -121,6 +133,7 @@ void make_env(struct env* env) {
   CHECK_OK(
       shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
   CHECK_OK(shw_load_planner_local_plan(env->load_planner, &env->plan, &error));
+  make_load_exchange(env);
   CHECK_OK(shw_job_description_from_checkpoint(env->checkpoint, &env->job_description, &error));
   make_global_plan(env);
   CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
@@ -132,6 +145,9 @@ void release_env(struct env* env) {
   shw_job_description_release(env->job_description);
   shw_job_release(env->job);
   shw_global_plan_release(env->global_plan);
+  shw_load_exchange_release(env->load_exchange);
+  shw_plan_release(env->exchange_plan);
+  shw_plan_release((shw_plan*)(uintptr_t)env->want_lists[0]);
   shw_plan_release(env->plan);
   shw_load_planner_release(env->load_planner);
   shw_save_planner_release(env->save_planner);

@@ -25,10 +25,13 @@ struct env {
   shw_checkpoint* checkpoint;
   shw_save_planner* save_planner;
   shw_load_planner* load_planner;
+  shw_load_exchange* load_exchange;
   shw_job_description* job_description;
   shw_global_plan* global_plan;
   const shw_layout* layouts[1];
   const void* plans[1];
+  const shw_plan* want_lists[1];
+  shw_plan* exchange_plan;
   shw_error* error;
   void* out; /* receives handles; must stay as it is when a call fails */
   const shw_api* api;
@@ -62,6 +65,7 @@ struct env {
   shw_context_options context_options_value;
   shw_save_options save_options_value;
   shw_load_options load_options_value;
+  shw_exchange_round exchange_round_value;
   shw_convert_options convert_options_value;
   shw_checkpoint_options checkpoint_options_value;
   shw_tensor_info tensor_info_value;

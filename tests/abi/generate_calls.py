@@ -25,7 +25,7 @@ POINTERS = {
     "const uint64_t*": "env->offsets", "const shw_api**": "&env->api", "const void**": "(const void**)&env->out",
     "const uint32_t*": "env->numbers", "const int32_t*": "env->ranks", "int32_t*": "env->ranks",
     "const shw_bool*": "env->bytes", "const shw_layout* const*": "env->layouts",
-    "const void* const*": "env->plans",
+    "const void* const*": "env->plans", "const shw_plan* const*": "env->want_lists",
     "const struct DLManagedTensorVersioned*": "env->dlpack",
     "const struct DLManagedTensor*": "env->dlpack_legacy",
     "struct DLManagedTensorVersioned**": "&env->dlpack_out",

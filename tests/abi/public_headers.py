@@ -14,7 +14,7 @@ INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
          "storage_table", "storage", "collective_table", "collective", "context", "job", "checkpoint",
-         "checkpoint_entries", "save", "load", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
+         "checkpoint_entries", "save", "load", "load_exchange", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
 
 # Headers whose function types are the slots of an extension of that name.
 EXTENSIONS = {"megatron"}

@@ -183,13 +183,16 @@ static const struct subject subjects[] = {
     {"shw_tensor_batch", sizeof(shw_tensor_batch), give_tensor_batch, 0,
      offsetof(shw_tensor_batch, reserved0), 0},
     {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0, 0},
-    {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0, 0},
+    {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0,
+     SHW_CONTEXT_OPTIONS_SIZE_V1},
     {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0,
      SHW_SAVE_OPTIONS_SIZE_V1},
     {"shw_convert_options", sizeof(shw_convert_options), give_convert_options, 0,
      offsetof(shw_convert_options, reserved), 0},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
      offsetof(shw_load_options, reserved0), SHW_LOAD_OPTIONS_SIZE_V1},
+    {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
+     offsetof(shw_load_options, reserved1), SHW_LOAD_OPTIONS_SIZE_V1},
     {"shw_collective_call", sizeof(shw_collective_call), give_collective_call, 0,
      offsetof(shw_collective_call, reserved0), 0},
     {"shw_box_batch", sizeof(shw_box_batch), give_box_batch, 0, 0, 0},
@@ -387,6 +390,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_save_options, SHW_SAVE_OPTIONS_INIT, shw_save_options_init);
   CHECK_TWIN(shw_estimate_options, SHW_ESTIMATE_OPTIONS_INIT, shw_estimate_options_init);
   CHECK_TWIN(shw_convert_options, SHW_CONVERT_OPTIONS_INIT, shw_convert_options_init);
+  CHECK_TWIN(shw_exchange_round, SHW_EXCHANGE_ROUND_INIT, shw_exchange_round_init);
   CHECK_TWIN(shw_load_options, SHW_LOAD_OPTIONS_INIT, shw_load_options_init);
   CHECK_TWIN(shw_checkpoint_options, SHW_CHECKPOINT_OPTIONS_INIT, shw_checkpoint_options_init);
   CHECK_TWIN(shw_tensor_info, SHW_TENSOR_INFO_INIT, shw_tensor_info_init);
@@ -408,8 +412,10 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
   CHECK_INT(sizeof(shw_convert_options), SHW_CONVERT_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_exchange_round), SHW_EXCHANGE_ROUND_SIZE_V1);
   /* These grew: what was appended begins where the oldest struct ends. */
   CHECK_INT(offsetof(shw_layout_spec, tensor_map), SHW_LAYOUT_SPEC_SIZE_V1);
+  CHECK_INT(offsetof(shw_context_options, machine), SHW_CONTEXT_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_save_options, cancellation), SHW_SAVE_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_load_options, cancellation), SHW_LOAD_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_checkpoint_options, cancellation), SHW_CHECKPOINT_OPTIONS_SIZE_V1);

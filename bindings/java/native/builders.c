@@ -14,13 +14,15 @@ shw_status shw_java_out_of_memory(shw_error** err) {
 }
 
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
-                                   void* log_bridge, shw_context** out, shw_error** err) {
+                                   void* log_bridge, const char* machine, shw_context** out,
+                                   shw_error** err) {
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
   options.threads = threads;
   options.memory_budget = memory_budget;
   options.log_level = log_level;
   options.log = log_bridge != NULL ? shw_java_log : NULL;
   options.log_user = log_bridge;
+  options.machine = machine;
   return shw_context_create(&options, out, err);
 }
 

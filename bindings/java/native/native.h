@@ -48,9 +48,10 @@ shw_status shw_java_leave(JNIEnv* env, shw_error** err);
 
 shw_status shw_java_out_of_memory(shw_error** err);
 
-/* Context with a Java log callback (io.shardwright.LogBridge), NULL = off. */
+/* Context with a Java log callback (io.shardwright.LogBridge), NULL = off; machine NULL = none. */
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
-                                   void* log_bridge, shw_context** out, shw_error** err);
+                                   void* log_bridge, const char* machine, shw_context** out,
+                                   shw_error** err);
 
 /* Tensors in bulk. facts: seven numbers per tensor: address, bytes, dtype, ndim,
  * flags, kind, number of its layout (0 = none). shapes and strides back to back (strides NULL =

@@ -3,7 +3,7 @@
  * What SWIG wraps of bindings/java/native: functions with flat arrays. `%native` functions take Java objects and are
  * written as JNI functions in memory.c. */
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
-                                   shw_context** out, shw_error** err);
+                                   const char* machine, shw_context** out, shw_error** err);
 shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
                                       const int64_t* facts, const int64_t* shapes, const int64_t* strides,
                                       const int64_t* global_shapes, const uint64_t* global_shape_offsets,
@@ -41,5 +41,7 @@ void shw_java_job_ends_wait(void);
 %native(gridFlatPieces) jlongArray gridFlatPieces(jlongArray shape, jlongArray entry, jlongArray chunk);
 %native(gridOverlap) jlongArray gridOverlap(jlong stored, jlong wanted, jlong index);
 %native(ownedTensor) jlongArray ownedTensor(jlong tensor);
+%native(exchangePlans) jlongArray exchangePlans(jlongArray wants);
+%native(exchangeRound) jlongArray exchangeRound(jlong exchange);
 %native(stateObject) jbyteArray stateObject(jlong state, jlong index);
 %native(abiVersion) jlong abiVersion();

@@ -58,6 +58,7 @@ const struct shw_dl_exchange* shw_dl_exchange_of(PyObject* type);
   X(state)                    \
   X(save_planner)             \
   X(load_planner)             \
+  X(load_exchange)            \
   X(plan)                     \
   X(checkpoint)               \
   X(storage)                  \
@@ -101,7 +102,7 @@ PyObject* shw_py_parts(shw_buffer* buffer);
 /* ---- wait.c: context, jobs, log ---- */
 
 PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyObject* log_level,
-                                PyObject* plugin_path);
+                                PyObject* texts); /* (plugin_path, machine) */
 /* True when no job is left. */
 PyObject* shw_py_context_shutdown(PyObject* context, PyObject* timeout_ns);
 /* Records since the last call as a list of (level, component, message, dropped). */
@@ -151,6 +152,13 @@ PyObject* shw_py_plan_owners(PyObject* arrays, PyObject* rank_count);
 /* Merges the plans of a list of buffers; gives a list of memoryviews of one block. */
 PyObject* shw_py_plan_merge(const shw_merge_options* options, PyObject* plans);
 
+/* ---- exchange.c ---- */
+
+/* Handles of the exchange plans of a list of want lists. */
+PyObject* shw_py_exchange_plans(PyObject* want_lists);
+/* (outgoing, incoming): lists of memoryviews, one for each rank. They keep the exchange alive. */
+PyObject* shw_py_exchange_begin_round(PyObject* exchange);
+
 /* ---- tensor.c: the tensor type of the module ---- */
 
 /* Describes a tensor object of this module; 0 when the object is something else. */
@@ -162,6 +170,7 @@ PyObject* shw_py_dlpack_of_copy(PyObject* tensor, PyObject* keywords);
 int shw_py_init_types(PyObject* module);
 int shw_py_init_columns(PyObject* module);
 int shw_py_init_buffers(PyObject* module);
+int shw_py_init_exchange(PyObject* module);
 int shw_py_init_hosts(PyObject* module);
 
 /* ---- columns.c: many tensors as flat arrays ---- */

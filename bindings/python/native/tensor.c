@@ -373,6 +373,8 @@ int shw_py_init_types(PyObject* module) {
   tensor_base = (PyTypeObject*)PyType_FromSpec(&tensor_spec);
   if (!tensor_base || PyModule_AddObjectRef(module, "TensorBase", (PyObject*)tensor_base) < 0)
     return -1;
-  if (shw_py_init_columns(module) < 0 || shw_py_init_buffers(module) < 0) return -1;
+  if (shw_py_init_columns(module) < 0 || shw_py_init_buffers(module) < 0 ||
+      shw_py_init_exchange(module) < 0)
+    return -1;
   return shw_py_init_hosts(module);
 }

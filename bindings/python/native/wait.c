@@ -10,7 +10,7 @@
 #include "bindings/native/job_ends.h"
 
 PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyObject* log_level,
-                                PyObject* plugin_path) {
+                                PyObject* texts) {
   shw_context_options options;
   shw_context_options_init(&options, sizeof options);
   options.threads = (uint32_t)PyLong_AsUnsignedLong(threads);
@@ -18,7 +18,11 @@ PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyOb
   options.log_level = (int32_t)PyLong_AsLong(log_level);
   if (PyErr_Occurred()) return NULL;
   uint64_t size = 0;
-  if (shw_py_text(plugin_path, &options.plugin_path, &size) < 0) return NULL;
+  PyObject* const plugin_path = PyTuple_GetItem(texts, 0);
+  PyObject* const machine = plugin_path ? PyTuple_GetItem(texts, 1) : NULL;
+  if (!machine || shw_py_text(plugin_path, &options.plugin_path, &size) < 0) return NULL;
+  if (shw_py_text(machine, &options.machine, &size) < 0) return NULL;
+  if (shw_py_no_nul(options.machine, size, "machine") < 0) return NULL;
   if (options.log_level < SHW_LOG_OFF) options.log = shw_py_log_put;
   shw_context* context = NULL;
   shw_error* error = NULL;

@@ -24,7 +24,9 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
 from .job_description import JobDescription
 from .jobs import Job
 from .layout import Layout, Shard
-from .planner import LoadPlanner, Plan, PlanItem, SavePlanner, plan_findings, plan_info, validate_plan
+from .load_exchange import ExchangeRound, LoadExchange
+from .planner import (LoadPlanner, Plan, PlanItem, SavePlanner, exchange_plans, plan_findings, plan_info,
+                      validate_plan)
 from .report import Cast, Report, ShapeChange
 from .state import State, Stateful
 from .storage import (Capability, CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage,
@@ -34,13 +36,13 @@ from .tensor import Tensor, dtype_number, zeros
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "Capability", "Cast", "Checkpoint", "Chunk", "Collective",
     "Context",
-    "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "FailedPreconditionError",
-    "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
-    "JobDescription", "Layout", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NotFoundError",
+    "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "ExchangeRound",
+    "FailedPreconditionError", "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
+    "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NotFoundError",
     "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
     "PluginCollective", "PluginStorage", "PosixStorage", "Progress", "Report", "ResourceExhaustedError", "SaveOptions",
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
     "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
-    "__version__", "collect_garbage", "convert", "dtype_number", "latest", "list_steps", "load", "load_async", "open",
+    "__version__", "collect_garbage", "convert", "dtype_number", "exchange_plans", "latest", "list_steps", "load", "load_async", "open",
     "plan_findings", "plan_info", "prepare", "save", "save_async", "thread_collectives", "validate_plan", "zeros",
 ]

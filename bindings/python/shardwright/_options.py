@@ -27,6 +27,7 @@ Cast = Literal["error", "allow"]
 Shape = Literal["error", "crop_and_pad"]
 Verify = Literal["on_read", "off"]
 ReadPath = Literal["auto", "direct", "buffered"]
+Exchange = Literal["auto", "off", "always"]
 Cover = Literal["full", "disjoint", "off"]
 Order = Literal["wanted", "sweep"]
 Kind = Literal["auto", "replicated", "sharded", "rank_local"]
@@ -78,6 +79,7 @@ class LoadOptions(TypedDict, total=False):
 
     verify: Verify
     read_path: ReadPath
+    exchange: Exchange
     missing: Missing
     unexpected: Unexpected
     cast: Cast
@@ -122,6 +124,7 @@ WORDS: dict[str, dict[str, int]] = {
     "shape": _numbered(Shape),
     "verify": _numbered(Verify),
     "read_path": _numbered(ReadPath),
+    "exchange": _numbered(Exchange),
     "cover": _numbered(Cover),
     "order": _numbered(Order),
 }
@@ -205,7 +208,7 @@ _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "o
                "format": "native", "preset": "native", "hold": "off", "priority": "normal"}
 _CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
-               "format": "auto", "preset": "native", "shape": "error"}
+               "exchange": "auto", "format": "auto", "preset": "native", "shape": "error"}
 _OPEN_WORDS = {"verify": "on_read", "read_path": "auto", "format": "auto"}
 
 

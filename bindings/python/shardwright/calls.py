@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack, overload
 
-from . import _log, _options, _pickles, context
+from . import _log, _options, _pickles
+from . import context as contexts
 from ._library import native
 from ._options import LoadOptions, OpenOptions, SaveOptions
 from ._progress import INTERVAL_SECONDS, Display, Listener, progress_of
@@ -63,15 +64,18 @@ def _wait(job: Any, display: Display | None) -> Report:
         _log.drain()
 
 
-def _call_context(options: Mapping[str, Any]) -> context.Context:
-    """The context of a call that runs as a job: the shared one on the main thread, unless the call has a budget, for jobs of a
-    context share its staging memory; else one of its own, for they run one after another."""
+def _call_context(given: contexts.Context | None, options: Mapping[str, Any]) -> contexts.Context:
+    """The context of a call that runs as a job: the one that was given; else the shared one on the main thread, unless the call
+    has a budget, for jobs of a context share its staging memory; else one of its own, for they run one after another."""
+    if given is not None:
+        return given
     budget = options.get("memory_budget", 0)
-    return context.shared("calls") if on_main_thread() and not budget else context.Context(memory_budget=budget)
+    return contexts.shared("calls") if on_main_thread() and not budget else contexts.Context(memory_budget=budget)
 
 
 def save(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
-         objects: str = "json", progress: Listener | None = None, **options: Unpack[SaveOptions]) -> Report:
+         objects: str = "json", progress: Listener | None = None, context: contexts.Context | None = None,
+         **options: Unpack[SaveOptions]) -> Report:
     """Saves a state and returns when the checkpoint is committed and durable.
 
     Args:
@@ -84,6 +88,7 @@ def save(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any
         objects: "json" refuses other values, "pickle" stores them as pickles.
         progress: told how far the call is, at most ten times a second and once at the end: a function of one Progress, or a bar
             such as tqdm(unit="B") gives; `tqdm` itself makes one. What it raises cancels the call and comes out.
+        context: whose threads, memory and machine are used; None = one that calls share.
         kind: who holds an entry, by name: pairs of a glob and "replicated" (all ranks hold the same), "sharded" (each holds
             a part) or "rank_local" (each has its own), as {"rng.*": "rank_local"}. The first glob that matches counts.
         options: overwrite, durability, digests, owner, verify_replicas, memory_budget, threads, deadline (seconds),
@@ -99,15 +104,16 @@ def save(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any
         arguments = (made._handle, storage_handle(storage), path_argument(path, storage), members)
     if not display and not on_main_thread():
         try:
-            return Report(native.shw_save(context.shared("calls")._handle, *arguments, given))
+            return Report(native.shw_save((context or contexts.shared("calls"))._handle, *arguments, given))
         finally:
             _log.drain()
     held = _options.save_options({**options, "hold": "on", "priority": "normal"})
-    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, held), display)
+    return _wait(native.shw_save_async(_call_context(context, options)._handle, *arguments, held), display)
 
 
 def save_async(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
-               objects: str = "json", progress: Listener | None = None, **options: Unpack[SaveOptions]) -> Job:
+               objects: str = "json", progress: Listener | None = None, context: contexts.Context | None = None,
+               **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background: the state is copied first (Job.wait_staged), then written. Arguments as for save; the
     collective must be used by nothing else until the job has ended. `memory_budget` bounds the copy: a state above it is
     saved from the caller's memory, and staged only when that is written; so is any state with `hold`. The first copy also has
@@ -119,7 +125,7 @@ def save_async(state: State | Stateful | Mapping[Any, Any], path: Any, *, storag
         made = _state_of(state, rank_of(collective), objects)
         given = _options.save_options(options)
         handles = (storage_handle(storage), members)
-        jobs = context.shared("jobs", rank_of(collective))
+        jobs = context or contexts.shared("jobs", rank_of(collective))
         target = path_argument(path, storage)
     job = native.shw_save_async(jobs._handle, made._handle, handles[0], target, handles[1], given)
     return _told(Job(job, (made, storage, collective, handles), None, True), display)
@@ -140,7 +146,7 @@ def prepare(state: State | Stateful | Mapping[Any, Any], *, collective: Any = No
 
 def prepare_of(state: State, rank: int) -> None:
     """`prepare` of a State."""
-    native.shw_prepare(context.shared("jobs", rank)._handle, state._handle)
+    native.shw_prepare(contexts.shared("jobs", rank)._handle, state._handle)
 
 
 def _told(job: Job, display: Display | None) -> Job:
@@ -152,22 +158,23 @@ def _told(job: Job, display: Display | None) -> Job:
 @overload
 def load(path: Any, into: None = None, *, storage: Any = None, collective: Any = None, trust_pickle: bool = False,
          allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
-         **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
+         context: contexts.Context | None = None, **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
 
 
 @overload
 def load(path: Any, into: State | Stateful | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
          trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
-         **options: Unpack[LoadOptions]) -> Report: ...
+         context: contexts.Context | None = None, **options: Unpack[LoadOptions]) -> Report: ...
 
 
 def load(path: Any, into: State | Stateful | Mapping[Any, Any] | None = None, *, storage: Any = None,
          collective: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
-         progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
+         progress: Listener | None = None, context: contexts.Context | None = None,
+         **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
     """Loads a checkpoint.
 
     Args:
-        path, storage, collective, progress: as for save.
+        path, storage, collective, progress, context: as for save.
         into: nested mapping (or writable State) whose tensors are filled in place and whose other values, whatever they
             are, are replaced; gives a Report. Of a Stateful object what its state_dict gives is filled, then its
             load_state_dict is called with it. None gives a nested dict of Tensors and values, as it was saved.
@@ -178,7 +185,7 @@ def load(path: Any, into: State | Stateful | Mapping[Any, Any] | None = None, *,
         trust_pickle: run pickles that are stored as objects, whatever they do; only for checkpoints that you made yourself.
         strict: rules for the names that a glob matches: {glob: (missing, unexpected, cast)}, or with shape as a fourth
             word, as {"optimizer.*": ("report", "report", "allow")}. The first glob that matches replaces the options.
-        options: verify, read_path, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds),
+        options: verify, read_path, exchange, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds),
             trace_path, format, preset. docs/save-and-load.md lists their values.
     Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
     tensors of `into` may hold part of the bytes.
@@ -196,26 +203,27 @@ def load(path: Any, into: State | Stateful | Mapping[Any, Any] | None = None, *,
             target = entries.state
         arguments = (target._handle, storage_handle(storage), path_argument(path, storage), members, given)
     if into is not None:
-        report = _load_into(arguments, options, display)
+        report = _load_into(arguments, options, display, context)
         target.finish_load(report.missing, trust_pickle, types)
         return report
-    report = _load_into(arguments, options, display)
+    report = _load_into(arguments, options, display, context)
     entries.state.finish_load(report.missing, trust_pickle, types)
     return entries.tree()
 
 
-def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any], display: Display | None) -> Report:
+def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any], display: Display | None,
+               context: contexts.Context | None) -> Report:
     if not display and not on_main_thread():
         try:
-            return Report(native.shw_load(context.shared("calls")._handle, *arguments))
+            return Report(native.shw_load((context or contexts.shared("calls"))._handle, *arguments))
         finally:
             _log.drain()
-    return _wait(native.shw_load_async(_call_context(options)._handle, *arguments), display)
+    return _wait(native.shw_load_async(_call_context(context, options)._handle, *arguments), display)
 
 
 def load_async(path: Any, into: State | Stateful | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
                trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
-               **options: Unpack[LoadOptions]) -> Job:
+               context: contexts.Context | None = None, **options: Unpack[LoadOptions]) -> Job:
     """Loads in the background. The tensors belong to the job until it has ended; other values are replaced, and Stateful
     objects get their states, by Job.report or Job.result. Arguments as for load; `progress` is told from a thread of its
     own."""
@@ -226,7 +234,7 @@ def load_async(path: Any, into: State | Stateful | Mapping[Any, Any], *, storage
         target = _target_of(into, rank_of(collective))
         given = _options.load_options(options)
         handles = (storage_handle(storage), members)
-        jobs = context.shared("jobs", rank_of(collective))
+        jobs = context or contexts.shared("jobs", rank_of(collective))
         text = path_argument(path, storage)
     job = native.shw_load_async(jobs._handle, target._handle, handles[0], text, handles[1], given)
     return _told(Job(job, (target, storage, collective, handles),

@@ -29,12 +29,15 @@ class Context:
         threads: worker threads; 0 = min(cores, 8).
         memory_budget: bytes of staging memory; 0 = 256 MiB.
         plugin_path: directories, separated by colons, that are searched for plugins first.
+        machine: ranks share memory only with those of their machine that say the same text, so that a job can tell apart
+            containers of one host; "" = with all of the machine.
     """
 
-    def __init__(self, *, threads: int = 0, memory_budget: int = 0, plugin_path: str | None = None) -> None:
+    def __init__(self, *, threads: int = 0, memory_budget: int = 0, plugin_path: str | None = None,
+                 machine: str = "") -> None:
         self._handle: Any = native.shw_py_context_create(number("threads", threads, 2**31 - 1),
                                                          number("memory_budget", memory_budget, 2**63 - 1),
-                                                         _log.EVERY_LEVEL, plugin_path)
+                                                         _log.EVERY_LEVEL, (plugin_path, machine))
         _log.listen()
 
     def load_plugin(self, path: str) -> None:

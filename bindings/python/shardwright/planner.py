@@ -2,7 +2,8 @@
 """Planners: the host moves the plan buffers between ranks itself; no process group is needed.
 
 Saving: every rank `local_plan`; one rank `global_plan(all of them)`; every rank `finish(its part)` and `execute`; the one
-rank `commit(all results)`. Loading: `local_plan`, `execute`.
+rank `commit(all results)`. Loading: `local_plan`, `execute`; or, where ranks read for each other, as load_exchange.py
+says.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from ._library import native
 from ._options import LoadOptions, SaveOptions
 from .checkpoint import Checkpoint, path_argument
 from .errors import FailedPreconditionError, InvalidArgumentError
+from .load_exchange import LoadExchange
 from .report import Report
 from .state import State, Stateful
 from .storage import handle_of as storage_handle
@@ -92,6 +94,12 @@ def plan_findings(data: Any) -> list[str]:
 def plan_info(data: Any, item_limit: int = 100) -> str:
     """A plan buffer as JSON text, with at most `item_limit` items of each list."""
     return str(native.shw_plan_json(native.shw_plan_create(data), item_limit)[0].decode("utf-8"))
+
+
+def exchange_plans(want_lists: Sequence[Plan]) -> list[Plan]:
+    """Plans an exchange from the want lists of all ranks, in rank order: one plan for each rank. Equal lists give equal plans.
+    InvalidArgumentError naming the rank when they are not those of all ranks or of one generation."""
+    return [Plan(handle) for handle in native.shw_py_exchange_plans([plan._handle for plan in want_lists])]
 
 
 def _plan(given: Plan | None, own: Plan | None, before: str) -> Plan:
@@ -199,8 +207,26 @@ class LoadPlanner:
         """Reads what the plan says (None = the planner's own) into the state."""
         chosen = _plan(plan, self._plan, "local_plan")
         report = Report(native.shw_load_execute(self._handle, chosen._handle))
-        self._state.finish_load(report.missing, self._trust_pickle, self._allow_types)
+        self._loaded(report)
         return report
+
+    def want_list(self, world_size: int, plan: Plan | None = None) -> Plan:
+        """What this rank of `world_size` wants by the plan (None = the planner's own), for the one that calls exchange_plans. A rank
+        with less than 2 MiB to read wants nothing of others. FailedPreconditionError for a plan of another state or checkpoint."""
+        chosen = _plan(plan, self._plan, "local_plan")
+        size = _options.number("world_size", world_size, 2**31 - 1)
+        return Plan(native.shw_load_planner_want_list(self._handle, chosen._handle, size))
+
+    def exchange(self, exchange_plan: Plan, plan: Plan | None = None) -> LoadExchange:
+        """Begins the load of what the plan (None = the planner's own) says, with blocks that come as the exchange plan says. The
+        planner's deadline counts from here, and the memory of all rounds is taken here. FailedPreconditionError for an exchange
+        plan of another rank, generation or plan, ResourceExhaustedError when the memory budget has no room."""
+        chosen = _plan(plan, self._plan, "local_plan")
+        made = native.shw_load_exchange_create(self._handle, chosen._handle, exchange_plan._handle)
+        return LoadExchange(made, self, self._loaded)
+
+    def _loaded(self, report: Report) -> None:
+        self._state.finish_load(report.missing, self._trust_pickle, self._allow_types)
 
     def close(self) -> None:
         """Releases the planner. Twice is fine."""

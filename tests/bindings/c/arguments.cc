@@ -65,6 +65,7 @@ shw_load_options load_options(const Json& words) {
                     {"cast", &options.cast},
                     {"shape", &options.shape},
                     {"read_path", &options.read_path},
+                    {"exchange", &options.exchange},
                     {"preset", &options.preset}});
   return options;
 }

@@ -91,6 +91,7 @@ int32_t word_of(const std::string& option, const std::string& word) {
       {"cast", {"error", "allow"}},
       {"shape", {"error", "crop_and_pad"}},
       {"read_path", {"auto", "direct", "buffered"}},
+      {"exchange", {"auto", "off", "always"}},
       {"priority", {"normal", "background"}},
       {"kind", {"auto", "replicated", "sharded", "rank_local"}},
       {"cover", {"full", "disjoint", "off"}},

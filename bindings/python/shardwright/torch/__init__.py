@@ -23,6 +23,7 @@ from .. import _options, calls
 from .._options import LoadOptions, SaveOptions
 from .._progress import Listener
 from ..collective import Collective, CustomCollective
+from ..context import Context
 from ..errors import ShardwrightError
 from ..jobs import Job
 from ..report import Report
@@ -116,27 +117,29 @@ def _limit_of(options: Mapping[str, Any]) -> float | None:
 
 def save(state: Mapping[Any, Any] | State | Stateful, path: Any, *, process_group: dist.ProcessGroup | None = None,
          storage: Any = None, objects: str = "json", progress: Listener | None = None,
-         **options: Unpack[SaveOptions]) -> Report:
+         context: Context | None = None, **options: Unpack[SaveOptions]) -> Report:
     """Saves the states of all ranks as one checkpoint; returns when it is committed. Called by every rank of the group.
 
     Args:
         state: nested mapping of tensors, DTensors, shards, bytes, JSON values, and objects with state_dict and load_state_dict
             (modules among them); or one such object.
-        path, storage, objects, progress, options: as for shardwright.save.
+        path, storage, objects, progress, context, options: as for shardwright.save.
         process_group: transport of the call; None = the default group, or one rank without torch.distributed.
     Raises a ShardwrightError, the same kind on all ranks; what was at the path is then still there, whole.
     """
     made = _Prepared(state, process_group, writable=False, background=False, objects=objects, options=options)
-    return calls.save(made.state, path, storage=storage, collective=made.collective, progress=progress, **options)
+    return calls.save(made.state, path, storage=storage, collective=made.collective, progress=progress, context=context,
+                      **options)
 
 
 def save_async(state: Mapping[Any, Any] | State | Stateful, path: Any, *, process_group: dist.ProcessGroup | None = None,
                storage: Any = None, objects: str = "json", progress: Listener | None = None,
-               **options: Unpack[SaveOptions]) -> Job:
+               context: Context | None = None, **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background, over a process group of its own that the first call makes, so that training goes on with
     its collectives. Tensors may change after Job.wait_staged, for which `fence` lets optimizers wait. Arguments as for save."""
     made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options=options)
-    return calls.save_async(made.state, path, storage=storage, collective=made.collective, progress=progress, **options)
+    return calls.save_async(made.state, path, storage=storage, collective=made.collective, progress=progress, context=context,
+                            **options)
 
 
 def prepare(state: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
@@ -182,19 +185,20 @@ def _wait_for_fenced(optimizer: torch.optim.Optimizer, *_: Any) -> None:
 @overload
 def load(path: Any, into: None = None, *, process_group: dist.ProcessGroup | None = None, storage: Any = None,
          trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
-         **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
+         context: Context | None = None, **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
 
 
 @overload
 def load(path: Any, into: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
          storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
-         progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Report: ...
+         progress: Listener | None = None, context: Context | None = None,
+         **options: Unpack[LoadOptions]) -> Report: ...
 
 
 def load(path: Any, into: Mapping[Any, Any] | State | Stateful | None = None, *,
          process_group: dist.ProcessGroup | None = None, storage: Any = None, trust_pickle: bool = False,
          allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
-         **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
+         context: Context | None = None, **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
     """Fills a state in place from a checkpoint of any mesh, or reads everything. Called by every rank of the group.
 
     Args:
@@ -203,7 +207,8 @@ def load(path: Any, into: Mapping[Any, Any] | State | Stateful | None = None, *,
             of rank_local entries those of this rank.
         others: as for shardwright.load.
     """
-    given: dict[str, Any] = {"trust_pickle": trust_pickle, "allow_types": allow_types, "progress": progress, **options}
+    given: dict[str, Any] = {"trust_pickle": trust_pickle, "allow_types": allow_types, "progress": progress,
+                             "context": context, **options}
     if into is None:
         return _load_all(path, process_group, storage, given, options)
     made = _Prepared(into, process_group, writable=True, background=False, objects="json", options=options)
@@ -212,12 +217,13 @@ def load(path: Any, into: Mapping[Any, Any] | State | Stateful | None = None, *,
 
 def load_async(path: Any, into: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
                storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
-               progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Job:
+               progress: Listener | None = None, context: Context | None = None,
+               **options: Unpack[LoadOptions]) -> Job:
     """Fills a state in the background, over the process group of background saves. Job.result or Job.report must be
     called: it replaces values that are no tensors, fills tensors on devices and calls load_state_dict."""
     made = _Prepared(into, process_group, writable=True, background=True, objects="json", options=options)
     return calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
-                            allow_types=allow_types, progress=progress, **options)
+                            allow_types=allow_types, progress=progress, context=context, **options)
 
 
 def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, given: dict[str, Any],

@@ -72,6 +72,7 @@ pub fn load_options(words: &Value) -> Result<LoadOptions, Failure> {
             "cast" => options.cast = word(value)?,
             "shape" => options.shape = word(value)?,
             "read_path" => options.read_path = word(value)?,
+            "exchange" => options.exchange = word(value)?,
             "preset" => options.preset = word(value)?,
             "deadline" => options.deadline = seconds(value),
             _ => return Err(unknown(key)),

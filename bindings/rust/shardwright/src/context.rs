@@ -3,7 +3,7 @@
 
 use shardwright_sys::error::copy_text;
 use shardwright_sys::{ffi, raw};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ type LogFunction = dyn Fn(LogLevel, &str, &str) + Send + Sync;
 pub struct ContextBuilder {
     threads: u32,
     memory_budget: u64,
+    machine: String,
     log: Option<(LogLevel, Box<LogFunction>)>,
 }
 
@@ -52,6 +53,7 @@ impl std::fmt::Debug for ContextBuilder {
         f.debug_struct("ContextBuilder")
             .field("threads", &self.threads)
             .field("memory_budget", &self.memory_budget)
+            .field("machine", &self.machine)
             .field("log", &self.log.as_ref().map(|(level, _)| level))
             .finish()
     }
@@ -70,6 +72,13 @@ impl ContextBuilder {
         self
     }
 
+    /// Ranks share memory only with those of their machine that say the same text, so that a job can tell apart containers
+    /// of one host; empty = with all of the machine.
+    pub fn machine(mut self, machine: impl Into<String>) -> Self {
+        self.machine = machine.into();
+        self
+    }
+
     /// Receives level, component and message of records at `level` and above, on any thread. It must not call this
     /// crate. A panic in it is dropped with the record.
     pub fn log(mut self, level: LogLevel, function: impl Fn(LogLevel, &str, &str) + Send + Sync + 'static) -> Self {
@@ -77,9 +86,12 @@ impl ContextBuilder {
         self
     }
 
-    /// Starts the threads. RESOURCE_EXHAUSTED when the system refuses them.
+    /// Starts the threads. RESOURCE_EXHAUSTED when the system refuses them, INVALID_ARGUMENT for a machine with a NUL.
     pub fn build(self) -> Result<Context> {
         load_library()?;
+        let machine = CString::new(self.machine).map_err(|_| {
+            Error::new(ErrorKind::InvalidArgument, "the machine has a NUL").with_detail("parameter", "machine")
+        })?;
         let log = self.log.map(|(level, function)| (level, Box::new(function)));
         // SAFETY: a plain struct for which all zero is valid.
         let mut options: ffi::shw_context_options = unsafe { std::mem::zeroed() };
@@ -87,6 +99,7 @@ impl ContextBuilder {
         options.threads = self.threads;
         options.memory_budget = self.memory_budget;
         options.log_level = LogLevel::Off as i32;
+        options.machine = machine.as_ptr();
         if let Some((level, function)) = &log {
             options.log_level = *level as i32;
             options.log = Some(log_trampoline);

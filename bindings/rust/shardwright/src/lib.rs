@@ -43,6 +43,7 @@ mod info;
 mod job;
 mod job_description;
 mod layout;
+mod load_exchange;
 mod megatron;
 mod object_reader;
 mod options;
@@ -70,10 +71,11 @@ pub use info::{CheckpointInfo, Completeness, FileInfo, ObjectInfo, Step, Steps};
 pub use job::{Finished, Job, JobState};
 pub use job_description::{EstimateOptions, JobDescription};
 pub use layout::{Layout, Piece, Placement};
+pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, ConvertOptions, Cover, Durability, Format, GarbageOptions, Kind, LoadOptions, MatchOrder, Missing,
-    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
+    Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};
@@ -83,6 +85,6 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    Loaded, Location, collect_garbage, convert, latest, list_steps, load, load_all, load_async, load_async_at, load_at,
-    load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, version,
+    GarbageOptions, Loaded, Location, collect_garbage, convert, latest, list_steps, load, load_all, load_async,
+    load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, version,
 };

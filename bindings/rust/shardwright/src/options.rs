@@ -246,6 +246,17 @@ choice! {
     }
 }
 choice! {
+    /// Blocks that ranks of several machines want.
+    Exchange {
+        /// One rank reads a block and it goes to the others through the collective, where that ends first.
+        #[default] Auto = SHW_EXCHANGE_AUTO, "auto";
+        /// Each machine reads for itself.
+        Off = SHW_EXCHANGE_OFF, "off";
+        /// They are exchanged without measuring.
+        Always = SHW_EXCHANGE_ALWAYS, "always";
+    }
+}
+choice! {
     /// What is proved about boxes: of the chunks of a tensor, or of what fills a wanted box.
     Cover {
         /// Every element exactly once.
@@ -375,6 +386,8 @@ pub struct LoadOptions {
     pub verify: Verify,
     /// Where large reads go.
     pub read_path: ReadPath,
+    /// Blocks that ranks of several machines want; all ranks say the same.
+    pub exchange: Exchange,
     /// Bytes of staging memory; 0 = that of the context.
     pub memory_budget: u64,
     /// Worker threads; 0 = all of the context.
@@ -441,16 +454,6 @@ pub struct ConvertOptions {
     /// Ends the call early.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cancellation: Option<Cancellation>,
-}
-}
-
-options! {
-/// Options of [`collect_garbage`](crate::collect_garbage).
-pub struct GarbageOptions {
-    /// Generations that changed within this span stay; None = 24 hours, zero = none stays for its age.
-    pub grace: Option<Duration>,
-    /// Whether anything is removed; without it the report only says what would be.
-    pub apply: bool,
 }
 }
 
@@ -562,6 +565,7 @@ impl LoadOptions {
         c.shape = self.shape as i32;
         c.verify = self.verify as i32;
         c.read_path = self.read_path as i32;
+        c.exchange = self.exchange as i32;
         c.preset = self.preset as i32;
         c.format = self.format as i32;
         c.threads = self.threads;

@@ -4,6 +4,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::context::Context;
 use crate::error::Result;
+use crate::load_exchange::LoadExchange;
 use crate::options::{LoadOptions, SaveOptions};
 use crate::report::Report;
 use crate::state::State;
@@ -24,6 +25,11 @@ impl Plan {
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan> {
         // SAFETY: the slice lives for the call.
         Ok(Plan(unsafe { raw::plan_create(bytes) }?))
+    }
+
+    /// Owns the handle.
+    pub(crate) fn new(handle: *mut ffi::shw_plan) -> Plan {
+        Plan(handle)
     }
 
     pub(crate) fn handle(&self) -> *const ffi::shw_plan {
@@ -190,7 +196,25 @@ impl<'p, 's> LoadPlanner<'p, 's> {
     /// Reads what the plan says into the state.
     pub fn execute(&mut self, plan: &Plan) -> Result<Report> {
         let outcome = unsafe { raw::load_execute(self.handle, plan.0) };
-        self.state.loaded(outcome.map(Report::new).map_err(Into::into))
+        self.loaded(outcome.map(Report::new).map_err(Into::into))
+    }
+
+    /// What this rank of `world_size` wants by its local plan, for the one that calls
+    /// [`exchange_plans`](crate::exchange_plans). A rank with less than 2 MiB to read wants nothing of others.
+    pub fn want_list(&mut self, plan: &Plan, world_size: i32) -> Result<Plan> {
+        Ok(Plan(unsafe { raw::load_planner_want_list(self.handle, plan.0, world_size) }?))
+    }
+
+    /// Begins the load of what the local plan says, with blocks that come as the exchange plan says. The deadline of the
+    /// options counts from here, and the memory of all rounds is taken here. FAILED_PRECONDITION for an exchange plan of another
+    /// rank, generation or local plan, RESOURCE_EXHAUSTED when the memory budget has no room.
+    pub fn exchange(&mut self, plan: &Plan, exchange_plan: &Plan) -> Result<LoadExchange<'_, 'p, 's>> {
+        let handle = unsafe { raw::load_exchange_create(self.handle, plan.0, exchange_plan.0) }?;
+        Ok(LoadExchange::new(handle, self))
+    }
+
+    pub(crate) fn loaded(&mut self, outcome: Result<Report>) -> Result<Report> {
+        self.state.loaded(outcome)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::info::Steps;
 use crate::job::Job;
-use crate::options::{ConvertOptions, GarbageOptions, LoadOptions, OpenOptions, SaveOptions, span_ns};
+use crate::options::{ConvertOptions, LoadOptions, OpenOptions, SaveOptions, options, span_ns};
 use crate::report::Report;
 use crate::state::State;
 use crate::storage::Storage;
@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A path of the file system, or a key prefix in a storage.
 #[derive(Clone, Debug)]
@@ -232,6 +233,16 @@ fn or_decline_job<T>(
             ffi::shw_job_release(told.unwrap_or(std::ptr::null_mut()));
         }
     })
+}
+
+options! {
+/// Options of [`collect_garbage`](crate::collect_garbage).
+pub struct GarbageOptions {
+    /// Generations that changed within this span stay; None = 24 hours, zero = none stays for its age.
+    pub grace: Option<Duration>,
+    /// Whether anything is removed; without it the report only says what would be.
+    pub apply: bool,
+}
 }
 
 /// Lists generations that no manifest names, and removes them with `apply`.

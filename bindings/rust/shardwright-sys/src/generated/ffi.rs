@@ -102,6 +102,12 @@ pub struct shw_load_planner {
 }
 
 #[repr(C)]
+pub struct shw_load_exchange {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
 pub struct shw_job_description {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
@@ -233,6 +239,8 @@ pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
 pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
 pub const SHW_PLAN_DESCRIPTION: i32 = 6;
 pub const SHW_PLAN_LOCAL_PART: i32 = 7;
+pub const SHW_PLAN_WANT_LIST: i32 = 8;
+pub const SHW_PLAN_EXCHANGE: i32 = 9;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 32;
 pub const SHW_REPORT_LOADED: i32 = 0;
@@ -330,7 +338,11 @@ pub const SHW_CAST_ERROR: i32 = 0;
 pub const SHW_CAST_ALLOW: i32 = 1;
 pub const SHW_SHAPE_ERROR: i32 = 0;
 pub const SHW_SHAPE_CROP_AND_PAD: i32 = 1;
+pub const SHW_EXCHANGE_AUTO: i32 = 0;
+pub const SHW_EXCHANGE_OFF: i32 = 1;
+pub const SHW_EXCHANGE_ALWAYS: i32 = 2;
 pub const SHW_LOAD_OPTIONS_SIZE_V1: u32 = 96;
+pub const SHW_EXCHANGE_ROUND_SIZE_V1: u32 = 64;
 pub const SHW_CONVERT_WITHOUT_COMPARISON: u64 = 1;
 pub const SHW_CONVERT_OPTIONS_SIZE_V1: u32 = 64;
 pub const SHW_COVER_FULL: i32 = 0;
@@ -958,6 +970,7 @@ pub struct shw_context_options {
     pub log_user: *mut c_void,
     pub allocator: *const shw_allocator,
     pub plugin_path: *const c_char,
+    pub machine: *const c_char,
 }
 
 #[repr(C)]
@@ -1073,6 +1086,22 @@ pub struct shw_load_options {
     pub read_path: i32,
     pub progress: shw_progress_fn,
     pub progress_user: *mut c_void,
+    pub exchange: i32,
+    pub reserved1: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_exchange_round {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub rank_count: u64,
+    pub outgoing: *const c_void,
+    pub outgoing_size: u64,
+    pub outgoing_sizes: *const u64,
+    pub incoming: *mut c_void,
+    pub incoming_size: u64,
+    pub incoming_sizes: *const u64,
 }
 
 #[repr(C)]
@@ -2201,6 +2230,49 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the planner. NULL is allowed.
     pub fn shw_load_planner_release(planner: *mut shw_load_planner);
+    /// Fills a round with zeros and its size, as SHW_EXCHANGE_ROUND_INIT does. NULL is skipped.
+    pub fn shw_exchange_round_init(round: *mut shw_exchange_round, struct_size: u32);
+    /// Lists the stored blocks that the load plan of this planner's rank wants, as a plan of kind SHW_PLAN_WANT_LIST for the rank that plans the exchange. `world_size` is the number of ranks; a rank with less than 2 MiB to read wants nothing from others. A load plan of another state or checkpoint is FAILED_PRECONDITION.
+    pub fn shw_load_planner_want_list(
+        planner: *mut shw_load_planner,
+        load_plan: *const shw_plan,
+        world_size: i32,
+        out: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Plans the exchange of all ranks from their want lists, `count` in rank order. `plans` has room for `count` plans of kind SHW_PLAN_EXCHANGE, that of rank r at place r: all are written, or none. Lists of other ranks, another number of ranks or different generations are INVALID_ARGUMENT naming the rank. Equal lists give equal plans.
+    pub fn shw_exchange_plans(
+        want_lists: *const *const shw_plan,
+        count: u64,
+        plans: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Begins a load of what `load_plan` says whose blocks come as `exchange_plan` says. It keeps what the planner has, its cancellation too, but not the handles; the planner's deadline counts from here. The memory of all rounds is taken here from the memory budget. An exchange plan of another rank or generation, or of other blocks than the load plan wants, and a load plan of another state or checkpoint, are FAILED_PRECONDITION; a budget without room is RESOURCE_EXHAUSTED.
+    pub fn shw_load_exchange_create(
+        planner: *mut shw_load_planner,
+        load_plan: *const shw_plan,
+        exchange_plan: *const shw_plan,
+        out: *mut *mut shw_load_exchange,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Gives how many rounds there are, the same number on all ranks; 0 where nothing is exchanged.
+    pub fn shw_load_exchange_round_count(exchange: *const shw_load_exchange) -> u64;
+    /// Begins the next round: what the rank has to read for others in it has been read and checked. A round that has not ended, and one more than there are, are FAILED_PRECONDITION and change nothing; after any other failure, here and below, the load has failed and all calls say so.
+    pub fn shw_load_exchange_begin_round(
+        exchange: *mut shw_load_exchange,
+        out: *mut shw_exchange_round,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Ends the round when `incoming` is filled: what came is checked, unless the planner's `verify` is off, and goes to where it is wanted. The memory of the round may not be used any more. Without a round that has begun it is FAILED_PRECONDITION.
+    pub fn shw_load_exchange_end_round(exchange: *mut shw_load_exchange, err: *mut *mut shw_error) -> shw_status;
+    /// Reads what is not exchanged, when all rounds have ended, and hands objects to the state. Once; earlier or again it is FAILED_PRECONDITION.
+    pub fn shw_load_exchange_finish(
+        exchange: *mut shw_load_exchange,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the exchange and the memory of its round; waits for reads that are under way. Tensors hold a part of the bytes where it was not finished. NULL is allowed.
+    pub fn shw_load_exchange_release(exchange: *mut shw_load_exchange);
     /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_convert_options_init(options: *mut shw_convert_options, struct_size: u32);
     /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
@@ -4562,6 +4634,97 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_load_planner_release(planner: *mut shw_load_planner) {
         unsafe { (table().load_planner_release.unwrap_unchecked())(planner) }
+    }
+
+    /// Fills a round with zeros and its size, as SHW_EXCHANGE_ROUND_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_exchange_round_init(round: *mut shw_exchange_round, struct_size: u32) {
+        unsafe { (table().exchange_round_init.unwrap_unchecked())(round, struct_size) }
+    }
+
+    /// Lists the stored blocks that the load plan of this planner's rank wants, as a plan of kind SHW_PLAN_WANT_LIST for the rank that plans the exchange. `world_size` is the number of ranks; a rank with less than 2 MiB to read wants nothing from others. A load plan of another state or checkpoint is FAILED_PRECONDITION.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_planner_want_list(
+        planner: *mut shw_load_planner,
+        load_plan: *const shw_plan,
+        world_size: i32,
+        out: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().load_planner_want_list.unwrap_unchecked())(planner, load_plan, world_size, out, err) }
+    }
+
+    /// Plans the exchange of all ranks from their want lists, `count` in rank order. `plans` has room for `count` plans of kind SHW_PLAN_EXCHANGE, that of rank r at place r: all are written, or none. Lists of other ranks, another number of ranks or different generations are INVALID_ARGUMENT naming the rank. Equal lists give equal plans.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_exchange_plans(
+        want_lists: *const *const shw_plan,
+        count: u64,
+        plans: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().exchange_plans.unwrap_unchecked())(want_lists, count, plans, err) }
+    }
+
+    /// Begins a load of what `load_plan` says whose blocks come as `exchange_plan` says. It keeps what the planner has, its cancellation too, but not the handles; the planner's deadline counts from here. The memory of all rounds is taken here from the memory budget. An exchange plan of another rank or generation, or of other blocks than the load plan wants, and a load plan of another state or checkpoint, are FAILED_PRECONDITION; a budget without room is RESOURCE_EXHAUSTED.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_create(
+        planner: *mut shw_load_planner,
+        load_plan: *const shw_plan,
+        exchange_plan: *const shw_plan,
+        out: *mut *mut shw_load_exchange,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().load_exchange_create.unwrap_unchecked())(planner, load_plan, exchange_plan, out, err) }
+    }
+
+    /// Gives how many rounds there are, the same number on all ranks; 0 where nothing is exchanged.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_round_count(exchange: *const shw_load_exchange) -> u64 {
+        unsafe { (table().load_exchange_round_count.unwrap_unchecked())(exchange) }
+    }
+
+    /// Begins the next round: what the rank has to read for others in it has been read and checked. A round that has not ended, and one more than there are, are FAILED_PRECONDITION and change nothing; after any other failure, here and below, the load has failed and all calls say so.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_begin_round(
+        exchange: *mut shw_load_exchange,
+        out: *mut shw_exchange_round,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().load_exchange_begin_round.unwrap_unchecked())(exchange, out, err) }
+    }
+
+    /// Ends the round when `incoming` is filled: what came is checked, unless the planner's `verify` is off, and goes to where it is wanted. The memory of the round may not be used any more. Without a round that has begun it is FAILED_PRECONDITION.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_end_round(
+        exchange: *mut shw_load_exchange,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().load_exchange_end_round.unwrap_unchecked())(exchange, err) }
+    }
+
+    /// Reads what is not exchanged, when all rounds have ended, and hands objects to the state. Once; earlier or again it is FAILED_PRECONDITION.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_finish(
+        exchange: *mut shw_load_exchange,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().load_exchange_finish.unwrap_unchecked())(exchange, out, err) }
+    }
+
+    /// Releases the exchange and the memory of its round; waits for reads that are under way. Tensors hold a part of the bytes where it was not finished. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_load_exchange_release(exchange: *mut shw_load_exchange) {
+        unsafe { (table().load_exchange_release.unwrap_unchecked())(exchange) }
     }
 
     /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.

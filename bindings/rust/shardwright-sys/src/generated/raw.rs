@@ -1535,6 +1535,84 @@ pub unsafe fn load_execute(planner: *mut shw_load_planner, plan: *const shw_plan
     Ok(unsafe { out.assume_init() })
 }
 
+/// Lists the stored blocks that the load plan of this planner's rank wants, as a plan of kind SHW_PLAN_WANT_LIST for the rank that plans the exchange. `world_size` is the number of ranks; a rank with less than 2 MiB to read wants nothing from others. A load plan of another state or checkpoint is FAILED_PRECONDITION.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_planner_want_list(
+    planner: *mut shw_load_planner,
+    load_plan: *const shw_plan,
+    world_size: i32,
+) -> Result<*mut shw_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_planner_want_list(planner, load_plan, world_size, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Plans the exchange of all ranks from their want lists, `count` in rank order. `plans` has room for `count` plans of kind SHW_PLAN_EXCHANGE, that of rank r at place r: all are written, or none. Lists of other ranks, another number of ranks or different generations are INVALID_ARGUMENT naming the rank. Equal lists give equal plans.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn exchange_plans(
+    want_lists: *const *const shw_plan,
+    count: u64,
+    plans: *mut *mut shw_plan,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_exchange_plans(want_lists, count, plans, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Begins a load of what `load_plan` says whose blocks come as `exchange_plan` says. It keeps what the planner has, its cancellation too, but not the handles; the planner's deadline counts from here. The memory of all rounds is taken here from the memory budget. An exchange plan of another rank or generation, or of other blocks than the load plan wants, and a load plan of another state or checkpoint, are FAILED_PRECONDITION; a budget without room is RESOURCE_EXHAUSTED.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_exchange_create(
+    planner: *mut shw_load_planner,
+    load_plan: *const shw_plan,
+    exchange_plan: *const shw_plan,
+) -> Result<*mut shw_load_exchange, RawError> {
+    let mut out = MaybeUninit::<*mut shw_load_exchange>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_load_exchange_create(planner, load_plan, exchange_plan, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Begins the next round: what the rank has to read for others in it has been read and checked. A round that has not ended, and one more than there are, are FAILED_PRECONDITION and change nothing; after any other failure, here and below, the load has failed and all calls say so.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_exchange_begin_round(exchange: *mut shw_load_exchange) -> Result<shw_exchange_round, RawError> {
+    let mut out = MaybeUninit::<shw_exchange_round>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_exchange_round>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_exchange_begin_round(exchange, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Ends the round when `incoming` is filled: what came is checked, unless the planner's `verify` is off, and goes to where it is wanted. The memory of the round may not be used any more. Without a round that has begun it is FAILED_PRECONDITION.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_exchange_end_round(exchange: *mut shw_load_exchange) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_exchange_end_round(exchange, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Reads what is not exchanged, when all rounds have ended, and hands objects to the state. Once; earlier or again it is FAILED_PRECONDITION.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_exchange_finish(exchange: *mut shw_load_exchange) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_exchange_finish(exchange, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
 /// # Safety
 /// As in C: pointers are valid for the call.

@@ -1191,4 +1191,49 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub exchange_round_init: Option<unsafe extern "C" fn(round: *mut shw_exchange_round, struct_size: u32)>,
+    pub load_planner_want_list: Option<
+        unsafe extern "C" fn(
+            planner: *mut shw_load_planner,
+            load_plan: *const shw_plan,
+            world_size: i32,
+            out: *mut *mut shw_plan,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub exchange_plans: Option<
+        unsafe extern "C" fn(
+            want_lists: *const *const shw_plan,
+            count: u64,
+            plans: *mut *mut shw_plan,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub load_exchange_create: Option<
+        unsafe extern "C" fn(
+            planner: *mut shw_load_planner,
+            load_plan: *const shw_plan,
+            exchange_plan: *const shw_plan,
+            out: *mut *mut shw_load_exchange,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub load_exchange_round_count: Option<unsafe extern "C" fn(exchange: *const shw_load_exchange) -> u64>,
+    pub load_exchange_begin_round: Option<
+        unsafe extern "C" fn(
+            exchange: *mut shw_load_exchange,
+            out: *mut shw_exchange_round,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub load_exchange_end_round:
+        Option<unsafe extern "C" fn(exchange: *mut shw_load_exchange, err: *mut *mut shw_error) -> shw_status>,
+    pub load_exchange_finish: Option<
+        unsafe extern "C" fn(
+            exchange: *mut shw_load_exchange,
+            out: *mut *mut shw_report,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub load_exchange_release: Option<unsafe extern "C" fn(exchange: *mut shw_load_exchange)>,
 }

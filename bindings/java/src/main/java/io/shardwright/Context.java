@@ -4,8 +4,10 @@ package io.shardwright;
 
 import io.shardwright.errors.ResourceExhaustedException;
 import io.shardwright.internal.Handle;
+import io.shardwright.internal.Invalid;
 import io.shardwright.internal.NativeLoader;
 import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Text;
 import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
 import java.time.Duration;
@@ -68,6 +70,7 @@ public final class Context extends Handle {
         private long memoryBudget;
         private LogLevel level = LogLevel.OFF;
         private System.Logger logger;
+        private String machine = "";
 
         private Builder() {}
 
@@ -90,6 +93,21 @@ public final class Context extends Handle {
          */
         public Builder memoryBudget(long bytes) {
             memoryBudget = OptionValues.count("memoryBudget", bytes);
+            return this;
+        }
+
+        /**
+         * Ranks share memory only with those of their machine that say the same text, so that a job can tell apart
+         * containers of one host.
+         *
+         * @param name the text; empty = with all of the machine
+         * @return this
+         */
+        public Builder machine(String name) {
+            if (name.indexOf('\0') >= 0) {
+                throw Invalid.parameter("machine", "the machine holds a NUL character");
+            }
+            machine = name;
             return this;
         }
 
@@ -125,7 +143,8 @@ public final class Context extends Handle {
         public Context build() {
             NativeLoader.load();
             long bridge = logger == null ? 0 : LogBridge.reference(logger);
-            return new Context(shw_nativeJNI.shw_java_context_create(threads, memoryBudget, level.number(), bridge));
+            return new Context(shw_nativeJNI.shw_java_context_create(threads, memoryBudget, level.number(), bridge,
+                    Text.terminated(machine)));
         }
     }
 }

@@ -25,6 +25,7 @@ public final class LoadOptions {
     private List<Strict> strict = new ArrayList<>();
     private Verify verify = Verify.ON_READ;
     private ReadPath readPath = ReadPath.AUTO;
+    private Exchange exchange = Exchange.AUTO;
     private long memoryBudget;
     private int threads;
     private Duration deadline = null;
@@ -121,6 +122,17 @@ public final class LoadOptions {
      */
     public LoadOptions readPath(ReadPath value) {
         this.readPath = Objects.requireNonNull(value, "readPath");
+        return this;
+    }
+
+    /**
+     * Blocks that ranks of several machines want. All ranks say the same.
+     *
+     * @param value the value
+     * @return this
+     */
+    public LoadOptions exchange(Exchange value) {
+        this.exchange = Objects.requireNonNull(value, "exchange");
         return this;
     }
 
@@ -263,6 +275,7 @@ public final class LoadOptions {
         struct.cast = cast.number();
         struct.verify = verify.number();
         struct.readPath = readPath.number();
+        struct.exchange = exchange.number();
         struct.format = format.number();
         struct.preset = preset.number();
         struct.threads = threads;

@@ -65,4 +65,42 @@ public final class LoadPlanner extends Handle {
         state.afterLoad();
         return report;
     }
+
+    /**
+     * What this rank wants, for the one that calls {@link Shardwright#exchangePlans}. A rank with less than 2 MiB to read
+     * wants nothing of others.
+     *
+     * @param plan a plan that this planner could execute
+     * @param worldSize number of ranks
+     * @return the want list
+     */
+    public Plan wantList(Plan plan, int worldSize) {
+        return with(h -> {
+            try (Uses uses = new Uses()) {
+                return new Plan(shw_nativeJNI.shw_load_planner_want_list(h, uses.of(plan), worldSize));
+            }
+        });
+    }
+
+    /**
+     * Begins the load of what a plan says, with blocks that come as the exchange plan says. The deadline of the options
+     * counts from here, and the memory of all rounds is taken here.
+     *
+     * @param plan the plan of the want list
+     * @param exchangePlan what {@link Shardwright#exchangePlans} gave for this rank
+     * @return the exchange, which keeps checkpoint and state
+     * @throws io.shardwright.errors.ShardwrightException FAILED_PRECONDITION for an exchange plan of another rank,
+     *     generation or plan, RESOURCE_EXHAUSTED when the memory budget has no room
+     */
+    public LoadExchange exchange(Plan plan, Plan exchangePlan) {
+        state.beforeLoad();
+        Uses kept = new Uses();
+        try (Uses uses = new Uses()) {
+            long handle = shw_nativeJNI.shw_load_exchange_create(kept.of(this), uses.of(plan), uses.of(exchangePlan));
+            return new LoadExchange(handle, state, kept);
+        } catch (Throwable e) {
+            kept.close();
+            throw e;
+        }
+    }
 }

@@ -14,6 +14,9 @@ import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
 import io.shardwright.storage.Storage;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * Saves, loads and reshards sharded training checkpoints.
@@ -388,6 +391,21 @@ public final class Shardwright {
         try (Uses uses = new Uses()) {
             return Steps.of(Parts.text(shw_nativeJNI.shw_checkpoint_list_steps(uses.of(context),
                     uses.ofNullable(location.storage()), text)));
+        }
+    }
+
+    /**
+     * Plans an exchange, in which ranks of a load read for each other, from the want lists of all.
+     *
+     * @param wantLists one of each rank, in rank order
+     * @return one exchange plan for each rank; equal lists give equal plans
+     * @throws ShardwrightException INVALID_ARGUMENT naming the rank when they are not those of all ranks or of one generation
+     */
+    public static List<Plan> exchangePlans(List<Plan> wantLists) {
+        NativeLoader.load();
+        try (Uses uses = new Uses()) {
+            long[] plans = shw_nativeJNI.exchangePlans(wantLists.stream().mapToLong(uses::of).toArray());
+            return Arrays.stream(plans).mapToObj(Plan::new).collect(Collectors.toUnmodifiableList());
         }
     }
 }

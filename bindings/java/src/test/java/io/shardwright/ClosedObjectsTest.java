@@ -61,7 +61,11 @@ class ClosedObjectsTest {
         all.put("Loaded", Shardwright.load(path));
         Checkpoint checkpoint = Checkpoint.open(path);
         all.put("Checkpoint", checkpoint);
-        all.put("LoadPlanner", LoadPlanner.create(checkpoint, state, 0, new LoadOptions()));
+        LoadPlanner loads = LoadPlanner.create(checkpoint, state, 0, new LoadOptions());
+        Plan plan = loads.localPlan();
+        all.put("LoadPlanner", loads);
+        all.put("LoadExchange",
+                loads.exchange(plan, Shardwright.exchangePlans(List.of(loads.wantList(plan, 1))).get(0)));
         all.put("JobDescription", JobDescription.ofCheckpoint(checkpoint));
         Description description = GlobalPlan.describe(new EntryBatch().add(Entry.tensor("w", DType.FLOAT32, 2)),
                 List.of(), new DescribeOptions().rank(0).worldSize(1));

@@ -10,6 +10,7 @@ import io.shardwright.Checkpoint;
 import io.shardwright.ConvertOptions;
 import io.shardwright.DType;
 import io.shardwright.DigestAlgorithm;
+import io.shardwright.Exchange;
 import io.shardwright.Format;
 import io.shardwright.HostTensor;
 import io.shardwright.Job;
@@ -214,6 +215,7 @@ final class Interpreter implements AutoCloseable {
                 case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
                 case "cast": options.cast(Cast.of(entry.getValue().getAsString())); break;
                 case "shape": options.shape(Shape.of(entry.getValue().getAsString())); break;
+                case "exchange": options.exchange(Exchange.of(entry.getValue().getAsString())); break;
                 case "read_path": options.readPath(ReadPath.of(entry.getValue().getAsString())); break;
                 case "preset": options.preset(Preset.of(entry.getValue().getAsString())); break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;

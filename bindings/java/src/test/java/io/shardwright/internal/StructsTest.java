@@ -83,7 +83,7 @@ class StructsTest {
         assertThrows(InvalidArgumentException.class, () -> shw_nativeJNI.shw_layout_create(spec));
         Structs.SaveOptions options = new Structs.SaveOptions();
         options.tracePath = new byte[] {'a'};
-        long context = shw_nativeJNI.shw_java_context_create(1, 0, 5, 0);
+        long context = shw_nativeJNI.shw_java_context_create(1, 0, 5, 0, null);
         long state = shw_nativeJNI.shw_state_create();
         try {
             String said = assertThrows(InvalidArgumentException.class,
