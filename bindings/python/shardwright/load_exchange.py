@@ -37,7 +37,8 @@ class ExchangeRound(NamedTuple):
 class LoadExchange:
     """The exchange of one load of one rank, made by LoadPlanner.exchange. Used by one thread at a time. A context manager.
 
-    As an iterator it gives the rounds: each begins when it is asked for and ends when the next one is.
+    As an iterator it gives the rounds: each begins when it is asked for and ends when the next one is, the last one when there
+    is none. Who iterates over the exchanges of several ranks at once therefore asks all of them: `zip(..., strict=True)`.
     """
 
     def __init__(self, handle: Any, planner: Any, loaded: Callable[[Report], None]) -> None:
