@@ -2,7 +2,8 @@
 //
 // /proc/self/cgroup has one line "number:controllers:path" per hierarchy: number 0 without
 // controllers is cgroup 2, mounted at /sys/fs/cgroup; the controller memory of cgroup 1 lies at
-// /sys/fs/cgroup/memory. A container sees its own group at the root of the mount, whatever its path.
+// /sys/fs/cgroup/memory. A container sees its own group at the root of the mount, whatever its
+// path.
 #include "core/concurrency/memory_limit.h"
 
 #include <algorithm>

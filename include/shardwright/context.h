@@ -47,12 +47,12 @@ typedef struct shw_allocator {
 } shw_allocator;
 
 /* Options of a context. `threads` 0 = min(cores, 8) workers; `memory_budget` 0 = 256 MiB of
- * staging memory, or a quarter of what the control group (cgroup) of this process has left when the
- * context is made, where that is less, but 8 MiB; records of `log_level` (SHW_LOG_) and above go to `log`, NULL = log off;
- * `allocator` NULL = that of the system. `plugin_path` is a colon separated list of directories
- * that is searched before SHW_PLUGIN_PATH of the environment; NULL = none. `machine`: ranks share
- * memory only with those of their machine whose contexts say the same text, so that a job can tell
- * apart containers of one host; NULL or "" = with all of the machine.
+ * staging memory, or a quarter of what the control group (cgroup) of this process has left when
+ * the context is made, where that is less, but 8 MiB; records of `log_level` (SHW_LOG_) and above
+ * go to `log`, NULL = log off; `allocator` NULL = that of the system. `plugin_path` is a colon
+ * separated list of directories that is searched before SHW_PLUGIN_PATH of the environment; NULL =
+ * none. `machine`: ranks share memory only with those of their machine whose contexts say the same
+ * text, so that a job can tell apart containers of one host; NULL or "" = with all of the machine.
  * Since: 0.1 unstable */
 typedef struct shw_context_options {
   uint32_t struct_size;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Victims that load together on one machine, and share what they read, or on a machine each, and
-// exchange it, are killed before a step that is drawn: one of them, or all. Whoever lives on ends, with the bytes that are stored or with
-// an error that names the one that is gone; the next load finds everything as it was. Their shared
-// memory has no name, so nothing of it can stay behind. SHW_SOAK=1 kills 5,000 times in place of
-// 200.
+// exchange it, are killed before a step that is drawn: one of them, or all. Whoever lives on ends,
+// with the bytes that are stored or with an error that names the one that is gone; the next load
+// finds everything as it was. Their shared memory has no name, so nothing of it can stay behind.
+// SHW_SOAK=1 kills 5,000 times in place of 200.
 #include <algorithm>
 
 #include <fmt/format.h>
