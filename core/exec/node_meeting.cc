@@ -16,7 +16,7 @@ namespace shardwright::exec::internal {
 namespace {
 
 constexpr uint32_t kTagOffered = 0x4C10;
-constexpr int64_t kWaitNs = 20'000'000;
+constexpr int64_t kMeetingWaitNs = 20'000'000;
 constexpr uint32_t kLayoutVersion = 2;  // of what processes share: others are no neighbours
 constexpr uint64_t kListBegin = 64;
 
@@ -33,7 +33,7 @@ enum State : uint32_t { kNothing = 0, kMadeArea = 1, kJoined = 2, kUnable = 3 };
 enum Decision : uint32_t { kOpen = 0, kGo = 1, kNoGroup = 2 };
 
 template <typename Step>
-Status alone(const Step& step) {
+Status by_itself(const Step& step) {
   return without_exceptions("sharing reads", step);
 }
 
@@ -128,7 +128,7 @@ NodeMeeting::ListHead& NodeMeeting::head_of(const node::SharedArea& list) {
 
 Status NodeMeeting::meet(const Status& ready, std::span<const WantedBlock> wanted) noexcept {
   SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> answer, offer_list(ready, wanted));
-  const Status read = alone([&] { return read_answer(answer); });
+  const Status read = by_itself([&] { return read_answer(answer); });
   if (!read.ok()) neighbours_.clear();
   return {};
 }
@@ -154,7 +154,7 @@ Result<std::unique_ptr<NodeGroup>> NodeMeeting::join() noexcept {
 
 // What one of them cannot do ends their sharing, and nothing else.
 Result<std::unique_ptr<NodeGroup>> NodeMeeting::join_neighbours() {
-  Status able = alone([&] { return open_lists(); });
+  Status able = by_itself([&] { return open_lists(); });
   SHW_ASSIGN_OR_RETURN(const bool goes, is_first() ? lead(able) : follow(able));
   is_settled_ = true;
   return goes ? std::move(group_) : std::unique_ptr<NodeGroup>();
@@ -182,12 +182,12 @@ Result<uint32_t> NodeMeeting::hear(size_t neighbour, node::SharedWord ListHead::
     if (value >= least) return value;
     SHW_RETURN_IF_ERROR(control.check("finding ranks to share reads with"));
     SHW_RETURN_IF_ERROR(group_->check_member(neighbour));
-    node::wait_for_change(said, value, kWaitNs);
+    node::wait_for_change(said, value, kMeetingWaitNs);
   }
 }
 
 Result<bool> NodeMeeting::lead(Status able) {
-  if (able.ok()) able = alone([&] { return make_area(); });
+  if (able.ok()) able = by_itself([&] { return make_area(); });
   bool goes = able.ok();
   say(&ListHead::state, goes ? kMadeArea : kUnable);
   for (size_t n = 1; goes && n < neighbours_.size(); ++n) {
@@ -202,7 +202,7 @@ Result<bool> NodeMeeting::follow(Status able) {
   if (able.ok()) {
     SHW_ASSIGN_OR_RETURN(const uint32_t first, hear(0, &ListHead::state, kMadeArea));
     if (first == kUnable) return false;
-    able = alone([&] { return open_area(); });
+    able = by_itself([&] { return open_area(); });
   }
   say(&ListHead::state, able.ok() ? kJoined : kUnable);
   if (!able.ok()) return false;
@@ -226,7 +226,7 @@ Status NodeMeeting::make_list(std::span<const WantedBlock> wanted) {
 Result<std::vector<std::byte>> NodeMeeting::offer_list(Status ready,
                                                        std::span<const WantedBlock> wanted) {
   Offer offer;
-  if (ready.ok() && !wanted.empty() && alone([&] { return make_list(wanted); }).ok())
+  if (ready.ok() && !wanted.empty() && by_itself([&] { return make_list(wanted); }).ok())
     offer = {place_, mark_, own_list_.handle(), own_blocks_.size()};
   collective::Gathered offers;
   ready = exchange_.gather(kTagOffered, ready, std::as_bytes(std::span(&offer, 1)), &offers);
