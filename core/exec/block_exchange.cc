@@ -72,21 +72,33 @@ BlockExchange::BlockExchange(const ReadSetting& setting, const Wanted& wanted,
 
 BlockExchange::~BlockExchange() = default;
 
+// What is kept of other sizes for later calls goes where it is in the way.
 Status BlockExchange::reserve() {
+  if (reserve_all().ok()) return {};
+  for (StagingBuffer& buffer : read_) buffer = StagingBuffer();
+  for (StagingBuffer& buffer : arrived_) buffer = StagingBuffer();
+  sent_ = StagingBuffer();
+  setting_.runtime.staging().trim();
+  return reserve_all();
+}
+
+Status BlockExchange::reserve_all() {
   BufferPool& staging = setting_.runtime.staging();
   for (StagingBuffer& buffer : read_)
     SHW_RETURN_IF_ERROR(reserve_bytes(staging, most_.read, &buffer));
   for (StagingBuffer& buffer : arrived_)
     SHW_RETURN_IF_ERROR(reserve_bytes(staging, most_.received, &buffer));
-  return reserve_bytes(staging, most_.sent, &sent_);
+  SHW_RETURN_IF_ERROR(reserve_bytes(staging, most_.sent, &sent_));
+  return reserve_bytes(staging, kReadTaskBytes, &spare_);
 }
 
 Status BlockExchange::read_first(uint64_t* bytes) {
   *bytes = 0;
+  has_begun_ = true;
   read_ahead();
   SHW_RETURN_IF_ERROR(ahead_.wait());
   if (reads_ == 0) return {};
-  for (const uint32_t block : rounds_.rounds[next_read_].reads)
+  for (const uint32_t block : rounds_.rounds[next_read_ - 1].reads)
     *bytes += wanted_.blocks[block].length;
   return {};
 }
@@ -100,11 +112,13 @@ void BlockExchange::join(NodeGroup* group, std::vector<BlockNeed>* rest) {
   }
   if (group != nullptr) add_group_tasks(&comes);
   rest->clear();
+  uint64_t items = 0;
   for (size_t block = 0; block < comes.size(); ++block) {
-    if (comes[block]) continue;
     const std::span<const BlockNeed> needs = wanted_.needs_of(block);
-    rest->insert(rest->end(), needs.begin(), needs.end());
+    if (!comes[block]) rest->insert(rest->end(), needs.begin(), needs.end());
+    items += comes[block] ? needs.size() : 0;
   }
+  if (setting_.call.progress != nullptr) setting_.call.progress->items_total += items;
 }
 
 void BlockExchange::add_group_tasks(std::vector<bool>* comes) {
@@ -119,8 +133,10 @@ void BlockExchange::add_group_tasks(std::vector<bool>* comes) {
     group_tasks_.push_back({number, task.round, task.reader == group_->own_number(),
                             static_cast<size_t>(first - blocks.begin()),
                             static_cast<size_t>(last - blocks.begin())});
-    std::fill(comes->begin() + (first - blocks.begin()), comes->begin() + (last - blocks.begin()),
-              true);
+    const GroupTask& added = group_tasks_.back();
+    for (size_t block = added.first; block < added.last; ++block) {
+      if (belongs_to(block, added)) (*comes)[block] = true;
+    }
   }
 }
 
@@ -138,10 +154,11 @@ bool BlockExchange::takes_part(int64_t round) const {
 
 // Of the next round that needs reads, unless that is on its way or there is none.
 void BlockExchange::read_ahead() {
-  size_t next = reads_ == 0 ? 0 : next_read_ + 1;
+  size_t next = next_read_;
   while (next < rounds_.rounds.size() && rounds_.rounds[next].reads.empty()) ++next;
-  if (next == rounds_.rounds.size()) return;
   next_read_ = next;
+  if (next == rounds_.rounds.size()) return;
+  ++next_read_;
   ++reads_;
   const std::span<std::byte> memory = read_[reads_ % read_.size()].bytes();
   ahead_.run([this, next, memory] { return read(next, memory); });
@@ -177,6 +194,9 @@ RoundBytes BlockExchange::most_bytes() const {
 // waits for its blocks.
 Status BlockExchange::read(size_t number, std::span<std::byte> memory) {
   const RoundReads reads = reads_of(rounds_.rounds[number]);
+  if (setting_.call.progress != nullptr) {
+    for (const ReadTask& task : reads.tasks) setting_.call.progress->bytes_total += task.length;
+  }
   NoSink sink;
   BlockIo io(with_sink(setting_, sink));
   io.expect(reads.needs, reads.tasks);
@@ -213,7 +233,8 @@ Status BlockExchange::begin(int64_t round) {
   if (!takes_part(round)) return {};
   SHW_RETURN_IF_ERROR(setting_.call.control.check("exchanging blocks"));
   const ExchangeRound& own = rounds_.rounds[next_round_];
-  if (reads_ == 0) read_ahead();
+  if (!has_begun_) read_ahead();
+  has_begun_ = true;
   if (!own.reads.empty()) {
     SHW_RETURN_IF_ERROR(ahead_.wait());
     read_ahead();
@@ -302,6 +323,7 @@ Status BlockExchange::give(const GroupTask& task) {
   const std::span<std::byte> slot = group_->slot(task.number);
   const uint64_t begin = group_->tasks()[task.number].offset;
   for (size_t block = task.first; block < task.last; ++block) {
+    if (!belongs_to(block, task)) continue;
     if (places_[block] == nullptr)
       return internal_error("a block for the ranks of this machine is not here");
     const WantedBlock& wanted = wanted_.blocks[block];
@@ -315,6 +337,7 @@ Status BlockExchange::take(const GroupTask& task) {
   SHW_RETURN_IF_ERROR(wait(task, [&] { return group_->is_ready(task.number); }));
   const uint64_t begin = group_->tasks()[task.number].offset;
   for (size_t block = task.first; block < task.last; ++block) {
+    if (!belongs_to(block, task)) continue;
     const ReadTask own = task_of(block);
     const auto bytes = group_->slot(task.number).subspan(own.offset - begin, own.length);
     SHW_RETURN_IF_ERROR(io_.hand_on(own, bytes, /*landed=*/false, /*checked=*/true));

@@ -57,8 +57,11 @@ class BlockExchange {
 
   const plan::ExchangeRounds& rounds() const { return rounds_; }
   const RoundBytes& most() const { return most_; }
-  // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for.
+  // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for: for the rounds, and
+  // beside it for one read of what is not exchanged, which end_reserving gives back when all ranks
+  // have reserved theirs. So whoever waits for such memory later gets it.
   Status reserve();
+  void end_reserving() { spare_ = StagingBuffer(); }
   // Reads for the first round that needs some, and waits. *bytes: how many; none are no failure.
   Status read_first(uint64_t* bytes);
 
@@ -88,7 +91,7 @@ class BlockExchange {
     std::vector<uint64_t> places;
     uint64_t bytes = 0;
   };
-  // A task of the group that this rank takes part in: blocks [first, last) of what it wants.
+  // A task of the group that this rank takes part in: blocks among [first, last) of what it wants.
   struct GroupTask {
     uint32_t number = 0;
     int64_t round = 0;
@@ -109,6 +112,11 @@ class BlockExchange {
   template <typename Ready>
   Status wait(const GroupTask& task, const Ready& ready);
   void add_group_tasks(std::vector<bool>* comes);
+  Status reserve_all();
+  // Blocks that overlap others lie inside of tasks that they are no part of.
+  bool belongs_to(size_t block, const GroupTask& task) const {
+    return rounds_.round_of[block] == task.round;
+  }
 
   const ReadSetting setting_;
   const Wanted wanted_;
@@ -118,14 +126,16 @@ class BlockExchange {
   const RoundBytes most_;
   NodeGroup* group_ = nullptr;
   std::vector<GroupTask> group_tasks_;
-  size_t next_round_ = 0;                 // of rounds_
-  size_t next_task_ = 0;                  // of group_tasks_
-  size_t next_read_ = 0;                  // round of rounds_ that is read ahead, or has been
-  size_t reads_ = 0;                      // rounds that were begun to be read
+  size_t next_round_ = 0;  // of rounds_
+  size_t next_task_ = 0;   // of group_tasks_
+  size_t next_read_ = 0;   // the first round of rounds_ that is not looked at for reads
+  size_t reads_ = 0;       // rounds that were begun to be read
+  bool has_begun_ = false;
   std::vector<const std::byte*> places_;  // of the blocks that are here
   std::array<StagingBuffer, 3> read_;
   std::array<StagingBuffer, 2> arrived_;
   StagingBuffer sent_;
+  StagingBuffer spare_;
   std::span<std::byte> outgoing_;
   std::span<std::byte> incoming_;
   std::vector<uint64_t> outgoing_sizes_;

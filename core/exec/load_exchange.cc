@@ -25,11 +25,19 @@ constexpr uint32_t kTagBlocks = 0x4C29;
 constexpr uint64_t kMib = uint64_t{1} << 20;
 constexpr uint64_t kLeastTimedBytes = kMib / 4;
 constexpr uint64_t kTrialBytes = kMib;  // that a rank sends to find out how fast that is
-constexpr uint64_t kBudgetShare = 8;    // of a round in the memory budget: six buffers and room
+constexpr int kMostSpanDoublings = 30;  // up to a pebibyte
+constexpr uint64_t kBudgetShare = 12;   // of a round in the memory budget: six buffers and room
 
 template <typename Step>
 Status alone(const Step& step) {
   return without_exceptions("planning an exchange of blocks", step);
+}
+
+// Whether a block shares no bytes with its neighbours in the list, which ascends.
+bool lies_apart(std::span<const plan::StoredBlock> blocks, size_t block) {
+  const auto end_of = [](const plan::StoredBlock& each) { return each.position + each.length; };
+  return (block == 0 || end_of(blocks[block - 1]) <= blocks[block].position) &&
+         (block + 1 == blocks.size() || end_of(blocks[block]) <= blocks[block + 1].position);
 }
 
 int64_t ns_per_mib(int64_t elapsed_ns, uint64_t bytes) {
@@ -62,6 +70,24 @@ std::vector<plan::StoredBlock> place_blocks(std::span<const WantedBlock> blocks,
   for (const WantedBlock& block : blocks)
     placed.push_back({begins[block.file] + block.offset, block.length});
   return placed;
+}
+
+std::vector<plan::StoredBlock> exchangeable(std::span<const plan::StoredBlock> blocks) {
+  std::vector<plan::StoredBlock> apart;
+  apart.reserve(blocks.size());
+  for (size_t block = 0; block < blocks.size(); ++block) {
+    if (lies_apart(blocks, block)) apart.push_back(blocks[block]);
+  }
+  return apart;
+}
+
+void spread_routes(std::span<const plan::StoredBlock> blocks, plan::ExchangePlan* plan) {
+  std::vector<plan::Route> routes;
+  routes.reserve(blocks.size());
+  size_t next = 0;
+  for (size_t block = 0; block < blocks.size(); ++block)
+    routes.push_back(lies_apart(blocks, block) ? plan->routes[next++] : plan::Route());
+  plan->routes = std::move(routes);
 }
 
 bool exchange_pays(const ExchangeCosts& costs) {
@@ -112,7 +138,8 @@ Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node) {
     placed_ = place_blocks(wanted_.blocks, setting_.opened.files());
     plan::WantList asked{exchange.rank(), exchange.size(), node, {}, 0, {}};
     std::vector<plan::WantList> by_home(world, asked);
-    for (const plan::StoredBlock& block : placed_)
+    asked_ = exchangeable(placed_);
+    for (const plan::StoredBlock& block : asked_)
       by_home[static_cast<size_t>(plan::home_of(block, exchange.size()))].blocks.push_back(block);
     for (const plan::WantList& each : by_home) {
       SHW_ASSIGN_OR_RETURN(parts.emplace_back(), plan::encode(each));
@@ -140,40 +167,52 @@ Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node) {
       SHW_ASSIGN_OR_RETURN(answers.emplace_back(),
                            plan::decode<plan::ExchangePlan>(gathered.part(home)));
     }
-    SHW_ASSIGN_OR_RETURN(plan_, plan::join_answers(placed_, answers));
-    plan_.rank = exchange.rank();
+    SHW_ASSIGN_OR_RETURN(plan_, plan::join_answers(asked_, answers, exchange.rank()));
+    spread_routes(placed_, &plan_);
     return {};
   });
   return exchange.agree(kTagRoutes, mine);
 }
 
-// False when nothing is exchanged.
-Result<bool> LoadExchange::choose_span(collective::Exchange& exchange) {
+// The longest span whose rounds fit this rank, or the least one.
+uint64_t LoadExchange::longest_span() const {
   const uint64_t most = round_bytes(setting_.runtime.staging().budget_bytes());
-  for (uint64_t span = most;; span /= 2) {
-    uint64_t largest = 0;
-    const Status mine = alone([&] {
-      plan::ExchangeRounds rounds = plan::make_rounds(placed_, plan_, span);
-      blocks_.emplace(setting_, wanted_, std::move(rounds), exchange.size());
-      largest = blocks_->most().largest();
-      return Status();
-    });
-    // Budgets may differ: the least span of any rank is that of all.
-    SHW_ASSIGN_OR_RETURN(
-        const collective::Range spans,
-        exchange.range(kTagSpan, mine, collective::Range::of(static_cast<int64_t>(span))));
-    if (spans.least != spans.most) {
-      span = static_cast<uint64_t>(spans.least) * 2;
-      continue;
+  const auto fits = [&](uint64_t span) {
+    for (const plan::ExchangeRound& round : plan::make_rounds(placed_, plan_, span).rounds) {
+      if (plan::largest_part(round, placed_) > most) return false;
     }
-    const bool fits = largest <= most || span <= plan::kLeastSpanBytes;
-    SHW_ASSIGN_OR_RETURN(const collective::Range sizes,
-                         exchange.range(kTagSpan, Status(),
-                                        fits ? collective::Range::of(static_cast<int64_t>(largest))
-                                             : collective::Range::of(INT64_MAX)));
-    if (sizes.most == 0) return false;
-    if (sizes.most != INT64_MAX) return true;
+    return true;
+  };
+  int low = 0;  // fits, or is the least
+  for (int high = kMostSpanDoublings + 1; high - low > 1;) {
+    const int middle = (low + high) / 2;
+    (fits(plan::kLeastSpanBytes << middle) ? low : high) = middle;
   }
+  return plan::kLeastSpanBytes << low;
+}
+
+// That of the rank with the shortest is that of all. False when nothing is exchanged.
+Result<bool> LoadExchange::choose_span(collective::Exchange& exchange) {
+  int64_t span = 0;
+  Status mine = alone([&] {
+    span = static_cast<int64_t>(longest_span());
+    return Status();
+  });
+  SHW_ASSIGN_OR_RETURN(const collective::Range spans,
+                       exchange.range(kTagSpan, mine, collective::Range::of(span)));
+  if (spans.least < static_cast<int64_t>(plan::kLeastSpanBytes))
+    return data_loss("the transport brought a span that no rank has");
+  mine = alone([&] {
+    blocks_.emplace(setting_, wanted_,
+                    plan::make_rounds(placed_, plan_, static_cast<uint64_t>(spans.least)),
+                    exchange.size());
+    return Status();
+  });
+  const uint64_t largest = mine.ok() ? blocks_->most().largest() : 0;
+  SHW_ASSIGN_OR_RETURN(
+      const collective::Range sizes,
+      exchange.range(kTagSpan, mine, collective::Range::of(static_cast<int64_t>(largest))));
+  return sizes.most > 0;
 }
 
 // False when a rank has no room.
@@ -182,6 +221,7 @@ Result<bool> LoadExchange::reserve(collective::Exchange& exchange) {
   SHW_ASSIGN_OR_RETURN(
       const collective::Range all,
       exchange.range(kTagMemory, Status(), collective::Range::of(able.ok() ? 1 : 0)));
+  blocks_->end_reserving();
   return all.least == 1;
 }
 
@@ -271,9 +311,12 @@ Status LoadExchange::run(collective::Exchange& exchange, Status mine) noexcept {
     if (rounds.least > rounds.most) return {};
     const int64_t round = rounds.least;
     mine = alone([&] { return blocks_->begin(round); });
-    SHW_RETURN_IF_ERROR(exchange.swap(kTagBlocks, mine, blocks_->outgoing(),
-                                      blocks_->outgoing_sizes(), blocks_->incoming(),
-                                      blocks_->incoming_sizes()));
+    Status moved = exchange.swap(kTagBlocks, mine, blocks_->outgoing(), blocks_->outgoing_sizes(),
+                                 blocks_->incoming(), blocks_->incoming_sizes());
+    if (!moved.ok()) {
+      blocks_->stop();  // for ranks of this machine the bytes may have come
+      return moved;
+    }
     mine = alone([&] { return blocks_->finish(round); });
     if (!mine.ok()) blocks_->stop();
   }

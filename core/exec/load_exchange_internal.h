@@ -41,6 +41,11 @@ uint64_t round_bytes(uint64_t budget_bytes);
 // Where blocks lie when the files are laid one behind the other.
 std::vector<plan::StoredBlock> place_blocks(std::span<const WantedBlock> blocks,
                                             std::span<const format::FileInfo> files);
+// Those blocks of a list that share no bytes with another one: the others, of formats in which
+// tensors share bytes, each rank reads by itself. Then their routes, in their places among those of
+// the whole list.
+std::vector<plan::StoredBlock> exchangeable(std::span<const plan::StoredBlock> blocks);
+void spread_routes(std::span<const plan::StoredBlock> blocks, plan::ExchangePlan* plan);
 // Whether the exchange would end before a tenth less than what reading alone takes. Pure.
 bool exchange_pays(const ExchangeCosts& costs);
 
@@ -64,6 +69,7 @@ class LoadExchange {
 
  private:
   Status find_routes(collective::Exchange& exchange, int32_t node);
+  uint64_t longest_span() const;
   Result<bool> choose_span(collective::Exchange& exchange);
   Result<bool> reserve(collective::Exchange& exchange);
   Result<bool> decide(collective::Exchange& exchange);
@@ -77,6 +83,7 @@ class LoadExchange {
   const ExchangeRule rule_;
   const Clock& clock_;
   std::vector<plan::StoredBlock> placed_;  // the blocks of wanted_
+  std::vector<plan::StoredBlock> asked_;   // those that lie apart
   plan::ExchangePlan plan_;
   std::optional<BlockExchange> blocks_;
   BlockReadTotals tried_;

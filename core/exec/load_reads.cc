@@ -177,20 +177,21 @@ Result<plan::WantList> LoadReads::want_list(int32_t world_size) const {
   list.node = plan_.rank;
   list.generation = plan_.generation;
   list.round_bytes = round_bytes(input_.runtime.staging().budget_bytes());
-  list.blocks = place_blocks(wanted_.blocks, input_.checkpoint.opened().files());
+  list.blocks = exchangeable(place_blocks(wanted_.blocks, input_.checkpoint.opened().files()));
   return list;
 }
 
-Status LoadReads::use(const plan::ExchangePlan& plan) {
+Status LoadReads::use(plan::ExchangePlan plan) {
+  const auto placed = place_blocks(wanted_.blocks, input_.checkpoint.opened().files());
+  const size_t asked = exchangeable(placed).size();
   if (plan.rank != plan_.rank || plan.generation != plan_.generation ||
-      plan.routes.size() != wanted_.blocks.size() || plan.span_bytes == 0) {
+      plan.routes.size() != asked || plan.span_bytes == 0) {
     return failed_precondition(fmt::format(
         "the exchange plan is of rank {}, generation {} and {} blocks, the load plan of rank {}, "
         "generation {} and {} blocks; plan the exchange anew with what each rank wants",
-        plan.rank, plan.generation, plan.routes.size(), plan_.rank, plan_.generation,
-        wanted_.blocks.size()));
+        plan.rank, plan.generation, plan.routes.size(), plan_.rank, plan_.generation, asked));
   }
-  const auto placed = place_blocks(wanted_.blocks, input_.checkpoint.opened().files());
+  spread_routes(placed, &plan);
   planned_.emplace(setting(), wanted(), plan::make_rounds(placed, plan, plan.span_bytes),
                    plan.world_size);
   for (const plan::ExchangeRound& round : planned_->rounds().rounds) {
@@ -199,6 +200,7 @@ Status LoadReads::use(const plan::ExchangePlan& plan) {
           fmt::format("the exchange plan leaves out round {}", round.number));
   }
   SHW_RETURN_IF_ERROR(planned_->reserve());
+  planned_->end_reserving();
   SHW_RETURN_IF_ERROR(fill_padding(input_.runtime.devices(), plan_, stored_, state_));
   planned_->join(nullptr, &rest_);
   return {};

@@ -59,7 +59,7 @@ class LoadReads {
   // Instead of share, where a host moves the blocks: what this rank wants; then how that comes to
   // it, as planned for this rank, and the rounds, before run.
   Result<plan::WantList> want_list(int32_t world_size) const;
-  Status use(const plan::ExchangePlan& plan);
+  Status use(plan::ExchangePlan plan);
   BlockExchange& planned() { return *planned_; }
   // exchange: that of share, null where nothing is shared. *ended: whether all ranks know how it
   // has ended.

@@ -53,7 +53,7 @@ Digest128 digest_of(const std::vector<SharedTask>& tasks, const ShareRules& rule
 }
 
 // This machine, and what its ranks say that it is called.
-Result<Digest128> place_called(const std::string& machine) {
+Result<Digest128> place_called(std::string_view machine) {
   SHW_ASSIGN_OR_RETURN(const Digest128 place, node::neighbourhood(kLayoutVersion));
   if (machine.empty()) return place;
   const std::array<Digest128, 2> parts{place,
@@ -110,9 +110,9 @@ std::vector<std::vector<std::byte>> answers(const collective::Gathered& offers) 
 
 }  // namespace
 
-NodeMeeting::NodeMeeting(collective::Exchange& exchange, GroupRules rules,
+NodeMeeting::NodeMeeting(collective::Exchange& exchange, const GroupRules& rules,
                          const CallControl& control)
-    : exchange_(exchange), rules_(std::move(rules)), control_(control) {}
+    : exchange_(exchange), rules_(rules), control_(control) {}
 
 NodeMeeting::~NodeMeeting() {
   if (!own_list_ || is_settled_) return;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/collective/exchange.h"
@@ -25,8 +25,8 @@ struct GroupRules {
   ShareRules share;
   uint64_t most_bytes = 0;  // of all slots, of which each has room for the longest task
   int64_t patience_ns =
-      -1;               // how long a rank waits for others that do nothing, negative = no limit
-  std::string machine;  // ranks that say another one are no neighbours
+      -1;  // how long a rank waits for others that do nothing, negative = no limit
+  std::string_view machine;  // ranks that say another one are no neighbours; outlives the meeting
 };
 // Slots that a group has per rank.
 inline constexpr uint32_t kSlotsPerRank = 4;
@@ -34,7 +34,7 @@ inline constexpr uint32_t kSlotsPerRank = 4;
 class NodeMeeting {
  public:
   // exchange and control outlive it. machine of the rules: see RuntimeOptions.
-  NodeMeeting(collective::Exchange& exchange, GroupRules rules, const CallControl& control);
+  NodeMeeting(collective::Exchange& exchange, const GroupRules& rules, const CallControl& control);
   // Whoever leaves before the end says so.
   ~NodeMeeting();
   NodeMeeting(const NodeMeeting&) = delete;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/without_exceptions.h"
 #include "core/exec/load_reads_internal.h"
 #include "core/exec/load_targets_internal.h"
 #include "core/plan/load/make_load_plan.h"
@@ -54,7 +55,8 @@ class HostedLoad final : public PlannedLoad {
     if (is_in_round_ || finished_ == rounds_.size())
       return out_of_order("no round can be begun", finished_, rounds_.size());
     internal::BlockExchange& blocks = reads_.planned();
-    failure_ = blocks.begin(static_cast<int64_t>(rounds_[finished_]));
+    failure_ = without_exceptions(
+        "a round", [&] { return blocks.begin(static_cast<int64_t>(rounds_[finished_])); });
     SHW_RETURN_IF_ERROR(failure_);
     is_in_round_ = true;
     received_bytes_ += blocks.incoming().size();
@@ -66,7 +68,9 @@ class HostedLoad final : public PlannedLoad {
     SHW_RETURN_IF_ERROR(failure_);
     if (!is_in_round_) return out_of_order("no round has begun", finished_, rounds_.size());
     is_in_round_ = false;
-    failure_ = reads_.planned().finish(static_cast<int64_t>(rounds_[finished_++]));
+    failure_ = without_exceptions("a round", [&] {
+      return reads_.planned().finish(static_cast<int64_t>(rounds_[finished_++]));
+    });
     return failure_;
   }
 

@@ -23,7 +23,7 @@ class Merge {
       : lists_(lists), next_(lists.size(), 0) {
     for (size_t list = 0; list < lists.size(); ++list) push(list);
   }
-  // The least block that is left and who wants it.
+  // The least block that is left and who wants it, the same way as the first of them.
   bool next(SharedBlock* block, uint64_t* sharers) {
     if (heap_.empty()) return false;
     *block = lists_[heap_.front()][next_[heap_.front()]];
@@ -32,7 +32,9 @@ class Merge {
       std::ranges::pop_heap(heap_, later_);
       const size_t list = heap_.back();
       heap_.pop_back();
-      *sharers |= uint64_t{1} << list;
+      const SharedBlock& entry = lists_[list][next_[list]];
+      if (entry.round == block->round && entry.taker == block->taker)
+        *sharers |= uint64_t{1} << list;
       ++next_[list];
       push(list);
     }

@@ -149,7 +149,7 @@ SHW_API SHW_MUST_USE shw_status shw_load_exchange_finish(shw_load_exchange* exch
 /* Releases the exchange and the memory of its round; waits for reads that are under way. Tensors
  * hold a part of the bytes where it was not finished. NULL is allowed.
  * Threads: any
- * Blocks: no
+ * Blocks: io
  * Owns: exchange
  * Errors: -
  * Since: 0.1 unstable */

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -86,7 +87,7 @@ class RouteMaker {
     has_last_ = true;
     for (const int32_t rank : ranks) plans_[static_cast<size_t>(rank)].routes.emplace_back();
     if (takers_.size() < 2) return;
-    for (const int32_t rank : ranks) give_route(rank);
+    for (size_t i = 0; i < ranks.size(); ++i) give_route(ranks[i], numbers_[i]);
     read_[static_cast<size_t>(takers_.front())] += block.length;
     for (const int32_t taker : takers_) taken_[static_cast<size_t>(taker)] += block.length;
   }
@@ -112,6 +113,11 @@ class RouteMaker {
     }
     const size_t reader = least(takers_, read_, turn);
     std::ranges::rotate(takers_, takers_.begin() + static_cast<ptrdiff_t>(reader));
+    std::map<int32_t, size_t> number_of_node;
+    for (size_t number = 0; number < takers_.size(); ++number)
+      number_of_node[node_of(takers_[number])] = number;
+    numbers_.clear();
+    for (const int32_t rank : ranks) numbers_.push_back(number_of_node[node_of(rank)]);
   }
 
   // Of equal ones the first from the turn on, so that homes do not all choose the same.
@@ -127,14 +133,11 @@ class RouteMaker {
   }
 
   // The takers make a tree: that of number n sends to those of number n * kMostTargets + 1 and on.
-  void give_route(int32_t rank) {
-    const auto own =
-        std::ranges::find(takers_, node_of(rank), [this](int32_t taker) { return node_of(taker); });
+  void give_route(int32_t rank, size_t number) {
     ExchangePlan& plan = plans_[static_cast<size_t>(rank)];
     Route& route = plan.routes.back();
-    route.taker = *own;
-    auto number = static_cast<size_t>(own - takers_.begin());
-    if (rank == *own) {
+    route.taker = takers_[number];
+    if (rank == route.taker) {
       const TargetNumbers targets = targets_of(number, takers_.size());
       for (size_t i = targets.begin; i < targets.end; ++i) plan.targets.push_back(takers_[i]);
       route.targets = static_cast<uint32_t>(targets.end - targets.begin);
@@ -153,6 +156,7 @@ class RouteMaker {
   std::vector<int32_t> ranks_;
   std::vector<int32_t> by_node_;
   std::vector<int32_t> takers_;
+  std::vector<size_t> numbers_;  // of ranks_, that of the taker of their node
 };
 
 Status wrong_wants(size_t rank, std::string_view why) {
@@ -211,8 +215,12 @@ std::vector<ExchangePlan> route_blocks(std::span<const WantList> wants) {
 }
 
 Result<ExchangePlan> join_answers(std::span<const StoredBlock> blocks,
-                                  std::span<const ExchangePlan> by_home) {
+                                  std::span<const ExchangePlan> by_home, int32_t rank) {
+  const auto unsound = [](size_t home) {
+    return data_loss(fmt::format("rank {} has not said how each block comes", home));
+  };
   ExchangePlan plan;
+  plan.rank = rank;
   plan.world_size = static_cast<int32_t>(by_home.size());
   plan.routes.reserve(blocks.size());
   std::vector<size_t> next(by_home.size(), 0);
@@ -220,12 +228,17 @@ Result<ExchangePlan> join_answers(std::span<const StoredBlock> blocks,
   for (const StoredBlock& block : blocks) {
     const auto home = static_cast<size_t>(home_of(block, plan.world_size));
     const ExchangePlan& answer = by_home[home];
-    if (next[home] == answer.routes.size())
-      return data_loss(fmt::format("rank {} has not said how each block comes", home));
+    if (answer.rank != rank || answer.world_size != plan.world_size ||
+        next[home] == answer.routes.size() ||
+        answer.routes[next[home]].targets > answer.targets.size() - next_target[home])
+      return unsound(home);
     const Route& route = plan.routes.emplace_back(answer.routes[next[home]++]);
     const auto targets = answer.targets.begin() + static_cast<ptrdiff_t>(next_target[home]);
     plan.targets.insert(plan.targets.end(), targets, targets + route.targets);
     next_target[home] += route.targets;
+  }
+  for (size_t home = 0; home < by_home.size(); ++home) {
+    if (next[home] != by_home[home].routes.size()) return unsound(home);
   }
   return plan;
 }

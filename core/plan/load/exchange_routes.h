@@ -38,10 +38,10 @@ int32_t home_of(const StoredBlock& block, int32_t world_size);
 // read the least so far. Rounds are not planned.
 std::vector<ExchangePlan> route_blocks(std::span<const WantList> wants);
 
-// The routes of blocks in their order, from what each home has answered for its part of them:
-// DATA_LOSS where a home has not answered with one route for each.
+// The routes of the blocks of a rank in their order, from what each home has answered for its part
+// of them: DATA_LOSS where a home has not answered this rank with one route for each.
 Result<ExchangePlan> join_answers(std::span<const StoredBlock> blocks,
-                                  std::span<const ExchangePlan> by_home);
+                                  std::span<const ExchangePlan> by_home, int32_t rank);
 
 // For all ranks at once, rounds included. INVALID_ARGUMENT naming the rank when wants are not those
 // of all ranks in their order or of one generation.

@@ -97,7 +97,7 @@ class ExchangeLoad : public LoadOfRanks {
   // So little memory that there are many rounds.
   static RuntimeOptions small() {
     RuntimeOptions options;
-    options.memory_budget = uint64_t{16} << 20;
+    options.memory_budget = uint64_t{24} << 20;
     return options;
   }
   void expect_read_once(const std::vector<Result<Report>>& reports) {
@@ -188,7 +188,12 @@ TEST_F(ExchangeLoad, IsCarriedOutByAHost) {
       expect_read_once(reports);
       uint64_t received = 0;
       for (const auto& report : reports) received += report->bytes_received;
-      EXPECT_EQ(received, wanted == Wanted::kAll ? 3 * unique_bytes() : received);
+      // Columns want every block; of rows a block at each border has two who want it.
+      if (wanted == Wanted::kRows) {
+        EXPECT_LE(received, 3U << 20);
+      } else {
+        EXPECT_EQ(received, 3 * unique_bytes());
+      }
     }
   }
 }
@@ -238,6 +243,7 @@ TEST_F(ExchangeLoad, NeedsLittleMemory) {
 TEST_F(ExchangeLoad, FailsOnAllRanksWithTheCauseOfTheOne) {
   save();
   play(4, 2);
+  int failed = 0;
   for (const Wanted wanted : {Wanted::kColumns, Wanted::kAll}) {
     for (int32_t failing = 0; failing < ranks_; ++failing) {
       std::atomic<int> reads = 0;
@@ -251,6 +257,7 @@ TEST_F(ExchangeLoad, FailsOnAllRanksWithTheCauseOfTheOne) {
         return rank == failing ? format::Location{faulty, "ckpt"} : location_;
       });
       if (reads == 0) continue;  // others read all that it wants
+      ++failed;
       EXPECT_EQ(agreed_code(reports), StatusCode::kUnavailable) << texts(reports);
       for (const auto& report : reports) {
         EXPECT_EQ(report.status().detail("rank"), fmt::to_string(failing));
@@ -258,6 +265,7 @@ TEST_F(ExchangeLoad, FailsOnAllRanksWithTheCauseOfTheOne) {
       }
     }
   }
+  EXPECT_GE(failed, ranks_) << "most ranks read something";
 }
 
 TEST_F(ExchangeLoad, NamesADamagedFileOnAllRanks) {
@@ -307,41 +315,46 @@ TEST_F(ExchangeLoad, FindsWhatTheTransportHasSpoiled) {
   EXPECT_EQ(agreed_code(reports), StatusCode::kDataLoss) << texts(reports);
 }
 
-// A rank whose process ends, or whose transport does, in the n-th movement of blocks.
+// A rank whose process ends, or whose transport does, in the n-th movement of blocks: before it, or
+// when the others have theirs.
 class Leaving final : public shardwright::test::PlainCollective {
  public:
-  Leaving(std::unique_ptr<Collective> inner, int64_t leaves_at)
-      : PlainCollective(std::move(inner)), calls_left_(leaves_at) {}
+  Leaving(std::unique_ptr<Collective> inner, int64_t leaves_at, bool behind)
+      : PlainCollective(std::move(inner)), calls_left_(leaves_at), behind_(behind) {}
   bool has_all_to_all_v() const override { return true; }
   Status all_to_all_v(const Call& call, std::span<const std::byte> in,
                       std::span<const uint64_t> in_sizes, std::span<std::byte> out,
                       std::span<const uint64_t> out_sizes) override {
-    if (calls_left_-- == 0) {
-      abort(unavailable("rank 2 is gone"));
-      return unavailable("rank 2 is gone");
-    }
-    return inner().all_to_all_v(call, in, in_sizes, out, out_sizes);
+    const bool leaves = calls_left_-- == 0;
+    if (!leaves || behind_)
+      SHW_RETURN_IF_ERROR(inner().all_to_all_v(call, in, in_sizes, out, out_sizes));
+    if (!leaves) return {};
+    abort(unavailable("rank 2 is gone"));
+    return unavailable("rank 2 is gone");
   }
 
  private:
   int64_t calls_left_;
+  const bool behind_;
 };
 
 TEST_F(ExchangeLoad, EndsOnAllRanksWhenOneLeaves) {
   save();
   play(4, 2);
-  int64_t leaves_at = 0;
-  for (bool was_there = false; !was_there; ++leaves_at) {
-    wrap_ = [&](std::unique_ptr<Collective> inner) {
-      const int64_t at = inner->rank() == 2 ? leaves_at : INT64_MAX;
-      return std::make_unique<Leaving>(std::move(inner), at);
-    };
-    const auto reports = load(Wanted::kAll, always(), small());
-    was_there = reports[0].ok();
-    EXPECT_EQ(agreed_code(reports), was_there ? StatusCode::kOk : StatusCode::kUnavailable)
-        << texts(reports);
+  for (const bool behind : {false, true}) {
+    int64_t leaves_at = 0;
+    for (bool was_there = false; !was_there; ++leaves_at) {
+      wrap_ = [&](std::unique_ptr<Collective> inner) {
+        const int64_t at = inner->rank() == 2 ? leaves_at : INT64_MAX;
+        return std::make_unique<Leaving>(std::move(inner), at, behind);
+      };
+      const auto reports = load(Wanted::kAll, always(), small());
+      was_there = reports[0].ok();
+      EXPECT_EQ(agreed_code(reports), was_there ? StatusCode::kOk : StatusCode::kUnavailable)
+          << texts(reports);
+    }
+    EXPECT_GT(leaves_at, 8) << "there are more movements than those of the plan";
   }
-  EXPECT_GT(leaves_at, 8) << "there are more movements than those of the plan";
 }
 
 TEST_F(ExchangeLoad, EndsOnAllRanksWhereverOneIsOutOfMemory) {
@@ -362,6 +375,21 @@ TEST_F(ExchangeLoad, EndsOnAllRanksWhereverOneIsOutOfMemory) {
     }
     EXPECT_GT(allowed_, 200) << "it came as far as exchanging";
   }
+}
+
+// Formats in which tensors share bytes have such.
+TEST(ExchangeBlocks, ThatOverlapAreLeftToEachRank) {
+  const std::vector<plan::StoredBlock> blocks{{0, 10}, {10, 20}, {10, 30},
+                                              {40, 5}, {41, 2},  {45, 9}};
+  const std::vector<plan::StoredBlock> apart = internal::exchangeable(blocks);
+  EXPECT_EQ(apart, (std::vector<plan::StoredBlock>{{0, 10}, {45, 9}}));
+  plan::ExchangePlan plan;
+  plan.routes = {{1, plan::Route::kStored, 0, 0}, {2, 1, 1, 0}};
+  internal::spread_routes(blocks, &plan);
+  ASSERT_EQ(plan.routes.size(), blocks.size());
+  EXPECT_EQ(plan.routes[0].taker, 1);
+  EXPECT_EQ(plan.routes[5].taker, 2);
+  for (const size_t block : {1, 2, 3, 4}) EXPECT_FALSE(plan.routes[block].is_exchanged());
 }
 
 TEST(ExchangeCosts, DecideByTheSlowestRank) {
