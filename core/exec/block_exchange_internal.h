@@ -57,9 +57,9 @@ class BlockExchange {
 
   const plan::ExchangeRounds& rounds() const { return rounds_; }
   const RoundBytes& most() const { return most_; }
-  // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for: for the rounds, and
-  // beside it for one read of what is not exchanged, which end_reserving gives back when all ranks
-  // have reserved theirs. So whoever waits for such memory later gets it.
+  // RESOURCE_EXHAUSTED when there is no memory that nobody has to be waited for: for the rounds,
+  // and beside it for one read of what is not exchanged, which end_reserving gives back when all
+  // ranks have reserved theirs. So whoever waits for such memory later gets it.
   Status reserve();
   void end_reserving() { spare_ = StagingBuffer(); }
   // Reads for the first round that needs some, and waits. *bytes: how many; none are no failure.

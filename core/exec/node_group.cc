@@ -2,6 +2,7 @@
 #include "core/exec/node_group_internal.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <new>
 #include <string>
@@ -22,7 +23,8 @@ constexpr int64_t kWaitNs = 20'000'000;
 
 struct NodeGroup::Head {
   node::SharedWord changes = 0;
-  node::SharedWord stopped = 0;  // number of the sharer that has failed, plus one
+  node::SharedWord stopped = 0;   // number of the sharer that has failed, plus one
+  std::atomic<uint64_t> left{0};  // bit s: sharer s has gone in order, whatever its end was
 };
 struct NodeGroup::Slot {
   node::SharedWord ready = 0;  // number of the task in it, plus one
@@ -47,6 +49,10 @@ uint64_t NodeGroup::slots_of(uint64_t area_bytes, uint64_t slot_bytes) {
 void NodeGroup::begin_area(std::span<std::byte> area, uint64_t slots) {
   new (area.data()) Head();
   for (uint64_t s = 0; s < slots; ++s) new (area.data() + (s + 1) * kLine) Slot();
+}
+
+NodeGroup::~NodeGroup() {
+  if (area_) head().left.fetch_or(uint64_t{1} << own_, std::memory_order_release);
 }
 
 NodeGroup::Head& NodeGroup::head() const {
@@ -124,8 +130,13 @@ Status NodeGroup::wait(uint32_t seen, Stillness* still, int64_t next) const {
                              reader_of(static_cast<uint32_t>(next)))));
 }
 
+// Whoever has left may have ended since: because another one had.
 Status NodeGroup::check_members() const {
-  for (size_t m = 0; m < members_.size(); ++m) SHW_RETURN_IF_ERROR(check_member(m));
+  for (size_t m = 0; m < members_.size(); ++m) {
+    Status status = check_member(m);
+    const uint64_t left = head().left.load(std::memory_order_acquire);
+    if (!status.ok() && (left >> m & 1) == 0) return status;
+  }
   return {};
 }
 

@@ -21,6 +21,10 @@ namespace shardwright::exec::internal {
 
 class NodeGroup {
  public:
+  ~NodeGroup();
+  NodeGroup(const NodeGroup&) = delete;
+  NodeGroup& operator=(const NodeGroup&) = delete;
+
   uint32_t own_number() const { return own_; }  // among the sharers
   int32_t reader_of(uint32_t number) const { return members_[tasks_[number].reader].rank; }
   // Those of an exchange come last.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kTagOffered = 0x4C10;
 constexpr int64_t kMeetingWaitNs = 20'000'000;
-constexpr uint32_t kLayoutVersion = 2;  // of what processes share: others are no neighbours
+constexpr uint32_t kLayoutVersion = 3;  // of what processes share: others are no neighbours
 constexpr uint64_t kListBegin = 64;
 
 // What a rank brings to the first step; a list of size 0: it reads alone. By its mark a list is

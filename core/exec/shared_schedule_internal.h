@@ -50,11 +50,10 @@ struct ShareRules {
   uint64_t run_bytes = 0;  // about so much that lies side by side has one reader
 };
 
-// lists: of each sharer, at most kMostSharers. Blocks that one sharer wants are left out, those that
-// begin inside a task, and of a block that comes in several ways those sharers that the first one
-// does not share it with. The reader of a run is
-// who has read the least so far. Tasks ascend by round, file and offset, so those of an exchange
-// come behind the others.
+// lists: of each sharer, at most kMostSharers. Blocks that one sharer wants are left out, those
+// that begin inside a task, and of a block that comes in several ways those sharers that the first
+// one does not share it with. The reader of a run is who has read the least so far. Tasks ascend by
+// round, file and offset, so those of an exchange come behind the others.
 std::vector<SharedTask> share_blocks(std::span<const std::vector<SharedBlock>> lists,
                                      const ShareRules& rules);
 

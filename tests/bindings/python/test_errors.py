@@ -166,7 +166,7 @@ def test_paths_that_are_something_else(tmp_path):
     for name in ("file", "folder"):
         with fails(E.InvalidArgumentError, name):
             shardwright.open(tmp_path / name)
-    with fails(E.UnimplementedError, "torch_dcp|DCP|metadata"):
+    with fails(E.DataLossError, "metadata"):
         shardwright.open(tmp_path / "dcp")
     with fails(E.InvalidArgumentError, "file", "not a directory"):
         shardwright.save(ONE, tmp_path / "file")
