@@ -4,7 +4,6 @@
 // them want: the storage gives each byte once, all of them arrive, and a failure is that of all.
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -271,23 +270,12 @@ TEST_F(ExchangeLoad, FailsOnAllRanksWithTheCauseOfTheOne) {
 TEST_F(ExchangeLoad, NamesADamagedFileOnAllRanks) {
   save();
   play(3, 1);
-  std::filesystem::path largest;
-  for (const auto& each : std::filesystem::recursive_directory_iterator(directory_.path())) {
-    if (each.is_regular_file() && (largest.empty() || each.file_size() > file_size(largest)))
-      largest = each.path();
-  }
-  FILE* const file = std::fopen(largest.c_str(), "r+b");
-  ASSERT_NE(file, nullptr);
-  std::fseek(file, 3'000'000, SEEK_SET);
-  const int byte = std::fgetc(file);
-  std::fseek(file, 3'000'000, SEEK_SET);
-  std::fputc(byte ^ 4, file);
-  std::fclose(file);
+  const std::string damaged = damage_largest_file();
   const auto reports = load(Wanted::kAll, always());
   EXPECT_EQ(agreed_code(reports), StatusCode::kDataLoss) << texts(reports);
   for (const auto& report : reports) {
     EXPECT_FALSE(report.status().detail("file").empty());
-    EXPECT_NE(largest.string().find(report.status().detail("file")), std::string::npos);
+    EXPECT_NE(damaged.find(report.status().detail("file")), std::string::npos);
   }
 }
 

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -119,6 +121,21 @@ class LoadOfRanks : public testing::Test {
     uint64_t bytes = 0;
     for (const auto& report : reports) bytes += report->bytes_read;
     return bytes;
+  }
+  // Changes a bit of the payload; returns the path of its file.
+  std::string damage_largest_file() {
+    std::filesystem::path largest;
+    for (const auto& each : std::filesystem::recursive_directory_iterator(directory_.path())) {
+      if (each.is_regular_file() && (largest.empty() || each.file_size() > file_size(largest)))
+        largest = each.path();
+    }
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(3'000'000);
+    const int byte = file.get();
+    file.seekp(3'000'000);
+    file.put(static_cast<char>(byte ^ 4));
+    EXPECT_TRUE(file.good());
+    return largest;
   }
   uint64_t unique_bytes() const { return truth_.bytes.size(); }
 

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -181,24 +180,13 @@ TEST_F(SharedLoad, EndsOnAllRanksWhereverOneIsOutOfMemory) {
 
 TEST_F(SharedLoad, NamesADamagedFileOnAllRanks) {
   save();
-  std::filesystem::path largest;
-  for (const auto& each : std::filesystem::recursive_directory_iterator(directory_.path())) {
-    if (each.is_regular_file() && (largest.empty() || each.file_size() > file_size(largest)))
-      largest = each.path();
-  }
-  FILE* const file = std::fopen(largest.c_str(), "r+b");
-  ASSERT_NE(file, nullptr);
-  std::fseek(file, 3'000'000, SEEK_SET);
-  const int byte = std::fgetc(file);
-  std::fseek(file, 3'000'000, SEEK_SET);
-  std::fputc(byte ^ 4, file);
-  std::fclose(file);
+  const std::string damaged = damage_largest_file();
   for (const bool cached : {false, true}) {
     cache_->has_all = cached;
     const auto reports = load(Wanted::kAll);
     EXPECT_EQ(agreed_code(reports), StatusCode::kDataLoss) << texts(reports);
     for (const auto& report : reports) {
-      EXPECT_NE(largest.string().find(report.status().detail("file")), std::string::npos);
+      EXPECT_NE(damaged.find(report.status().detail("file")), std::string::npos);
       EXPECT_FALSE(report.status().detail("file").empty());
     }
   }
