@@ -3,9 +3,6 @@
 // Checkpoints that the safetensors package, torch's Hugging Face writer and MindSpore wrote, and
 // some that were damaged by hand. expected.json of each says what was saved: dtype, shape, SHA-256
 // and chunks of each tensor, metadata, and of the damaged ones that they are refused.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -13,43 +10,18 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "core/exec/checkpoint.h"
-#include "core/exec/runtime.h"
-#include "core/storage/backends.h"
+#include "tests/golden/golden_case.h"
 
 namespace shardwright::exec {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using test::golden_cases;
+using test::GoldenCase;
 
-fs::path golden_directory() {
-  const char* given = std::getenv("SHW_SOURCE_DIR");
-  return (given != nullptr ? fs::path(given) : fs::current_path()) / "tests/golden/safetensors";
-}
-
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(golden_directory())) {
-    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-class SafetensorsGolden : public testing::TestWithParam<std::string> {
+class SafetensorsGolden : public GoldenCase {
  protected:
-  SafetensorsGolden() : runtime_(std::move(*Runtime::create({}))) {
-    std::ifstream stream(golden_directory() / GetParam() / "expected.json");
-    expected_ = Json::parse(stream);
-  }
-  Result<std::shared_ptr<const Checkpoint>> open() {
-    const fs::path path = golden_directory() / GetParam() / expected_["path"].get<std::string>();
-    format::Location location;
-    location.storage = storage::make_posix_storage(path);
-    location.display = path;
-    return Checkpoint::open(*runtime_, location);
-  }
+  SafetensorsGolden() : GoldenCase("safetensors") {}
   std::string sha256(const Checkpoint& checkpoint, size_t tensor) {
     const auto digest =
         checkpoint.tensor_digest(tensor, integrity::TensorDigestAlgorithm::kSha256, CallContext());
@@ -74,9 +46,6 @@ class SafetensorsGolden : public testing::TestWithParam<std::string> {
     }
     EXPECT_EQ(found, wanted) << catalog.tensor_name(tensor);
   }
-
-  std::unique_ptr<Runtime> runtime_;
-  Json expected_;
 };
 
 TEST_P(SafetensorsGolden, HoldsWhatWasSavedOrIsRefused) {
@@ -111,7 +80,7 @@ TEST_P(SafetensorsGolden, HoldsWhatWasSavedOrIsRefused) {
   EXPECT_TRUE(report.ok()) << report.status().to_string();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SafetensorsGolden, testing::ValuesIn(case_names()),
+INSTANTIATE_TEST_SUITE_P(All, SafetensorsGolden, testing::ValuesIn(golden_cases("safetensors")),
                          [](const auto& each) { return each.param; });
 
 }  // namespace

@@ -3,9 +3,6 @@
 // Checkpoints that torch.distributed.checkpoint of torch 2.1 to 2.15 wrote, and some that were
 // damaged by hand. expected.json of each says what was saved: dtype, shape, SHA-256 and chunks of
 // each tensor, nested paths, and of the damaged ones which tensors may not be read.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -13,47 +10,22 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "core/exec/checkpoint.h"
-#include "core/exec/runtime.h"
-#include "core/storage/backends.h"
+#include "tests/golden/golden_case.h"
 
 namespace shardwright::exec {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-fs::path golden_directory() {
-  const char* given = std::getenv("SHW_SOURCE_DIR");
-  return (given != nullptr ? fs::path(given) : fs::current_path()) / "tests/golden/torch_dcp";
-}
-
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(golden_directory())) {
-    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename());
-  }
-  std::ranges::sort(names);
-  return names;
-}
+using test::golden_cases;
+using test::GoldenCase;
 
 bool is_empty(const Json& sizes) {
   return std::ranges::any_of(sizes, [](const Json& size) { return size == 0; });
 }
 
-class TorchDcpGolden : public testing::TestWithParam<std::string> {
+class TorchDcpGolden : public GoldenCase {
  protected:
-  TorchDcpGolden() : runtime_(std::move(*Runtime::create({}))) {
-    std::ifstream stream(golden_directory() / GetParam() / "expected.json");
-    expected_ = Json::parse(stream);
-  }
-  Result<std::shared_ptr<const Checkpoint>> open() {
-    const fs::path path = golden_directory() / GetParam() / expected_["path"].get<std::string>();
-    format::Location location;
-    location.storage = storage::make_posix_storage(path);
-    location.display = path;
-    return Checkpoint::open(*runtime_, location);
-  }
+  TorchDcpGolden() : GoldenCase("torch_dcp") {}
   static Result<std::string> sha256(const Checkpoint& checkpoint, const std::string& name) {
     SHW_ASSIGN_OR_RETURN(const size_t tensor, checkpoint.find_tensor(name, -1));
     SHW_ASSIGN_OR_RETURN(
@@ -117,9 +89,6 @@ class TorchDcpGolden : public testing::TestWithParam<std::string> {
       EXPECT_EQ(*digest, expected_["tensors"][name.get<std::string>()]["sha256"]);
     }
   }
-
-  std::unique_ptr<Runtime> runtime_;
-  Json expected_;
 };
 
 TEST_P(TorchDcpGolden, HoldsWhatWasSavedOrIsRefused) {
@@ -137,7 +106,7 @@ TEST_P(TorchDcpGolden, HoldsWhatWasSavedOrIsRefused) {
   expect_digests(checkpoint);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TorchDcpGolden, testing::ValuesIn(case_names()),
+INSTANTIATE_TEST_SUITE_P(All, TorchDcpGolden, testing::ValuesIn(golden_cases("torch_dcp")),
                          [](const auto& each) { return each.param; });
 
 }  // namespace

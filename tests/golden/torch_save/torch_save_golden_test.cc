@@ -4,50 +4,26 @@
 // each says what was saved: dtype, shape and SHA-256 of each tensor; those made by generate.py also
 // what their objects are.
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "core/exec/checkpoint.h"
-#include "core/exec/runtime.h"
-#include "core/storage/backends.h"
+#include "tests/golden/golden_case.h"
 
 namespace shardwright::exec {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using test::golden_cases;
+using test::GoldenCase;
 
-fs::path golden_directory() {
-  const char* given = std::getenv("SHW_SOURCE_DIR");
-  return (given != nullptr ? fs::path(given) : fs::current_path()) / "tests/golden/torch_save";
-}
-
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(golden_directory())) {
-    if (fs::exists(entry.path() / "expected.json")) names.push_back(entry.path().filename());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-class TorchSaveGolden : public testing::TestWithParam<std::string> {
+class TorchSaveGolden : public GoldenCase {
  protected:
+  TorchSaveGolden() : GoldenCase("torch_save") {}
   void SetUp() override {
-    runtime_ = std::move(*Runtime::create({}));
-    std::ifstream stream(golden_directory() / GetParam() / "expected.json");
-    expected_ = Json::parse(stream);
-    const fs::path path = golden_directory() / GetParam() / expected_["path"].get<std::string>();
-    format::Location location;
-    location.storage = storage::make_posix_storage(path);
-    location.display = path;
-    auto opened = Checkpoint::open(*runtime_, location);
+    auto opened = open();
     ASSERT_TRUE(opened.ok()) << opened.status().to_string();
     checkpoint_ = *opened;
   }
@@ -72,9 +48,7 @@ class TorchSaveGolden : public testing::TestWithParam<std::string> {
     ADD_FAILURE() << "there is no object '" << name << "'";
   }
 
-  std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<const Checkpoint> checkpoint_;
-  Json expected_;
 };
 
 TEST_P(TorchSaveGolden, HoldsWhatWasSaved) {
@@ -104,7 +78,7 @@ TEST_P(TorchSaveGolden, IsWhole) {
   EXPECT_TRUE(report->damage.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TorchSaveGolden, testing::ValuesIn(case_names()),
+INSTANTIATE_TEST_SUITE_P(All, TorchSaveGolden, testing::ValuesIn(golden_cases("torch_save")),
                          [](const auto& each) { return each.param; });
 
 }  // namespace
