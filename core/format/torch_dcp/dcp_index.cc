@@ -208,7 +208,9 @@ class IndexReader {
     *is_pairs = global.name == kPackedFloat4;
     const auto found =
         *is_pairs ? std::optional(DType::kFloat4E2m1fn) : dtype_from_name(global.name);
-    if (global.module != "torch" || !found.has_value()) {
+    // How torch lays out elements of less than a byte is known for pairs of float4 alone.
+    if (global.module != "torch" || !found.has_value() ||
+        (dtype_is_subbyte(*found) && !*is_pairs)) {
       return unimplemented(fmt::format("file '{}': '{}' has the dtype {}.{}, which is not known",
                                        escape_text(file_), escape_text(name),
                                        escape_text(global.module, 64),

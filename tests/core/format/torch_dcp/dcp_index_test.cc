@@ -155,6 +155,10 @@ TEST(DcpIndex, RefusesWhatCannotBe) {
   sample.dtype = "qint8";
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kUnimplemented, "torch.qint8",
                  "'w'", ".metadata");
+  for (const char* const dtype : {"uint4", "int4", "float6_e2m3fn", "float4_e2m1fn", "uint1"}) {
+    sample.dtype = dtype;
+    EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kUnimplemented, dtype, "'w'");
+  }
   sample = {};
   sample.chunks[1] = {2, 0, 0, 2, 2, 0};
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "'w'", "no box");
