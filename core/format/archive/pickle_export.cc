@@ -4,6 +4,7 @@
 // depth. In a pickle every container gets a place in the memo, so that shared ones stay shared.
 #include "core/format/archive/pickle_export.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -144,6 +145,7 @@ class JsonExport {
     }
   }
   std::string take() { return json_.take(); }
+  uint64_t looked_at_bytes() const { return looked_at_bytes_; }
 
  private:
   bool write_text(std::string_view text) {
@@ -187,9 +189,14 @@ class JsonExport {
   bool write_dict(PickleRef value, int depth) {
     bool is_plain = true;
     PickleCursor looked_at = data_.pairs(value);
-    for (PickleRef key, part; is_plain && looked_at.next(&key) && looked_at.next(&part);)
-      is_plain = data_.kind(key) == PickleKind::kText && !data_.text(key).starts_with('$') &&
-                 is_valid_utf8(data_.text(key));
+    for (PickleRef key, part; is_plain && looked_at.next(&key) && looked_at.next(&part);) {
+      is_plain = data_.kind(key) == PickleKind::kText && !data_.text(key).starts_with('$');
+      if (!is_plain) break;
+      // A dict may be looked at again and again and never be written.
+      looked_at_bytes_ += 1 + data_.text(key).size();
+      if (looked_at_bytes_ > budget_bytes_) return false;
+      is_plain = is_valid_utf8(data_.text(key));
+    }
     json_.begin_object();
     if (!is_plain) json_.key("$map").begin_array();
     PickleCursor pairs = data_.pairs(value);
@@ -220,6 +227,7 @@ class JsonExport {
     // A dict without a state of its own.
     const bool is_dict = data_.kind(value) == PickleKind::kObject &&
                          data_.known(value) == static_cast<int32_t>(TorchGlobal::kOrderedDict) &&
+                         data_.tuple(data_.arguments(value)).empty() && !has_parts(value) &&
                          data_.state(value).is_absent();
     if (is_dict) return write_dict(value, depth);
     if (!is_call_of(data_, value, TorchGlobal::kSize) || data_.fields(value).size() != 1 ||
@@ -228,8 +236,15 @@ class JsonExport {
     return write_tuple(data_.tuple(data_.fields(value)[0]), depth);
   }
 
+  bool has_parts(PickleRef value) const {
+    PickleCursor parts = data_.parts(value);
+    PickleRef part;
+    return parts.next(&part);
+  }
+
   const PickleData& data_;
   const uint64_t budget_bytes_;
+  uint64_t looked_at_bytes_ = 0;  // of keys
   JsonWriter json_;
 };
 
@@ -450,11 +465,18 @@ std::string class_name(const PickleData& data, PickleRef value) {
 }
 
 ExportedValue export_value(const PickleData& data, PickleRef value, uint64_t* budget_bytes) {
-  const auto spend = [budget_bytes](const std::string& text) {
-    const bool is_enough = text.size() <= *budget_bytes;
-    *budget_bytes -= is_enough ? text.size() : *budget_bytes;
+  const auto spend = [budget_bytes](const std::string& text, uint64_t least = 0) {
+    const uint64_t bytes = std::max<uint64_t>(text.size(), least);
+    const bool is_enough = bytes <= *budget_bytes;
+    *budget_bytes -= is_enough ? bytes : *budget_bytes;
     return is_enough;
   };
+  const auto opaque = [&]() -> ExportedValue {
+    JsonWriter what;
+    what.begin_object().key("class").text(class_name(data, value)).end_object();
+    return {kOpaqueType, what.take()};
+  };
+  if (*budget_bytes == 0) return opaque();
   const PickleKind kind = data.kind(value);
   if (kind == PickleKind::kBytes || kind == PickleKind::kByteArray) {
     const auto bytes = data.bytes(value);
@@ -467,14 +489,13 @@ ExportedValue export_value(const PickleData& data, PickleRef value, uint64_t* bu
   JsonExport json(data, *budget_bytes);
   const bool is_json = json.write(value, 0);
   std::string text = json.take();
-  if (spend(text) && is_json) return {kJsonType, std::move(text)};
+  if (spend(text, is_json ? 0 : json.looked_at_bytes()) && is_json)
+    return {kJsonType, std::move(text)};
   PickleExport pickle(data, *budget_bytes);
   const bool is_pickle = pickle.write(value, 0);
   text = std::move(pickle).finish();
   if (spend(text) && is_pickle) return {kPickleType, std::move(text)};
-  JsonWriter what;
-  what.begin_object().key("class").text(class_name(data, value)).end_object();
-  return {kOpaqueType, what.take()};
+  return opaque();
 }
 
 }  // namespace shardwright::format::archive

@@ -220,7 +220,9 @@ class TensorReader {
     *is_packed_float4 = *name == kPackedFloat4;
     const auto found =
         *is_packed_float4 ? std::optional(DType::kFloat4E2m1fn) : dtype_from_name(*name);
-    if (!found.has_value()) return refused(fmt::format("dtype {}", escape_text(*name, 64)));
+    // How torch lays out elements of less than a byte is known for pairs of float4 alone.
+    if (!found.has_value() || (dtype_is_subbyte(*found) && !*is_packed_float4))
+      return refused(fmt::format("dtype {}", escape_text(*name, 64)));
     *dtype = *found;
     return {};
   }

@@ -27,10 +27,25 @@ using archive::PickleRef;
 
 constexpr std::string_view kPackedFloat4 = "float4_e2m1fn_x2";
 constexpr size_t kMaxNotes = 16;
+constexpr size_t kMaxTransformBytes = size_t{4} << 10;  // of one item, joined
+constexpr size_t kMaxTransforms = 64;                   // distinct ones
+// Values stand in a pickle once and may be referred to by two bytes any number of times, so what
+// they come to is bounded by the bytes of the pickle. torch writes 100 bytes and more for a chunk
+// and its place, and each name once.
+constexpr uint64_t kBytesPerChunk = 8;
+constexpr uint64_t kExtentsPerByte = 2;
+constexpr uint64_t kPathBytesPerByte = 8;
+constexpr uint64_t kFreePathBytes = uint64_t{64} << 10;
 
 class IndexReader {
  public:
-  IndexReader(const PickleData& data, std::string_view file) : data_(data), file_(file) {}
+  IndexReader(const PickleData& data, std::string_view file, uint64_t pickle_bytes)
+      : data_(data),
+        file_(file),
+        chunks_left_(pickle_bytes / kBytesPerChunk),
+        extents_left_(pickle_bytes * kExtentsPerByte),
+        name_bytes_left_(pickle_bytes),
+        path_bytes_left_(kFreePathBytes + pickle_bytes * kPathBytesPerByte) {}
 
   Result<DcpIndex> read() {
     const IndexClass root = class_of(data_.root());
@@ -53,6 +68,21 @@ class IndexReader {
     return data_loss(fmt::format("file '{}': '{}' {}", escape_text(file_), escape_text(name), what))
         .with_detail("file", file_)
         .with_detail("tensor", name);
+  }
+
+  Status too_much(std::string_view name, std::string_view what) const {
+    return resource_exhausted(
+               "pickle", fmt::format("file '{}': up to '{}' it has more {} than an index of its "
+                                     "size can have: values stand in it again and again",
+                                     escape_text(file_), escape_text(name, 256), what))
+        .with_detail("file", file_)
+        .with_detail("tensor", name);
+  }
+  // False when less than that is left.
+  static bool spend(uint64_t amount, uint64_t* left) {
+    if (amount > *left) return false;
+    *left -= amount;
+    return true;
   }
 
   IndexClass class_of(PickleRef value) const {
@@ -108,6 +138,7 @@ class IndexReader {
       if (data_.kind(key) != PickleKind::kText)
         return damaged("has an entry whose name is no text");
       const std::string_view name = data_.text(key);
+      if (!spend(name.size(), &name_bytes_left_)) return too_much(name, "bytes of names");
       if (class_of(value) == IndexClass::kBytes) {
         index_.objects.push_back({std::string(name), {}, {}});
       } else if (class_of(value) == IndexClass::kTensor) {
@@ -129,14 +160,17 @@ class IndexReader {
         take_dtype(name, field(value, TensorField::kProperties), &tensor.dtype, &is_pairs));
     if (!integers_of(field(value, TensorField::kSize), &tensor.shape))
       return damaged_tensor(name, "has no shape");
+    const size_t dims = tensor.shape.size();
+    if (!spend(dims, &extents_left_)) return too_much(name, "extents");
     if (is_pairs) SHW_RETURN_IF_ERROR(unpack(name, tensor.shape.data(), tensor.shape.size()));
     const PickleRef chunks = field(value, TensorField::kChunks);
     if (data_.kind(chunks) != PickleKind::kList) return damaged_tensor(name, "has no chunks");
     PickleCursor cursor = data_.parts(chunks);
     PickleRef chunk;
     Dims offsets, sizes;
-    const size_t dims = tensor.shape.size();
     while (cursor.next(&chunk)) {
+      if (!spend(1, &chunks_left_)) return too_much(name, "chunks");
+      if (!spend(2 * dims, &extents_left_)) return too_much(name, "extents");
       if (class_of(chunk) != IndexClass::kChunk ||
           !integers_of(field(chunk, ChunkField::kOffsets), &offsets) ||
           !integers_of(field(chunk, ChunkField::kSizes), &sizes) || offsets.size() != dims ||
@@ -174,7 +208,9 @@ class IndexReader {
     *is_pairs = global.name == kPackedFloat4;
     const auto found =
         *is_pairs ? std::optional(DType::kFloat4E2m1fn) : dtype_from_name(global.name);
-    if (global.module != "torch" || !found.has_value()) {
+    // How torch lays out elements of less than a byte is known for pairs of float4 alone.
+    if (global.module != "torch" || !found.has_value() ||
+        (dtype_is_subbyte(*found) && !*is_pairs)) {
       return unimplemented(fmt::format("file '{}': '{}' has the dtype {}.{}, which is not known",
                                        escape_text(file_), escape_text(name),
                                        escape_text(global.module, 64),
@@ -273,13 +309,34 @@ class IndexReader {
     while (cursor.next(&part)) {
       if (data_.kind(part) != PickleKind::kText)
         return damaged_tensor(name, "has a transform that is no text");
-      joined += (joined.empty() ? "" : " ") + std::string(data_.text(part));
+      if (data_.text(part).size() >= kMaxTransformBytes - joined.size())
+        return damaged_tensor(
+            name, fmt::format("has transforms of more than {} bytes", kMaxTransformBytes));
+      if (!joined.empty()) joined += ' ';
+      joined += data_.text(part);
     }
     if (joined.empty()) return uint32_t{0};
     auto known = std::ranges::find(index_.transforms, joined);
+    if (known == index_.transforms.end() && index_.transforms.size() == kMaxTransforms)
+      return damaged_tensor(name, fmt::format("has one more than {} transforms", kMaxTransforms));
     if (known == index_.transforms.end())
       known = index_.transforms.insert(index_.transforms.end(), joined);
     return static_cast<uint32_t>(known - index_.transforms.begin()) + 1;
+  }
+
+  Status take_parts(std::string_view name, PickleRef path, std::vector<PathPart>* parts) {
+    uint64_t bytes_left = kFreePathBytes + name.size() * kPathBytesPerByte;
+    for (const PickleRef part : data_.tuple(path)) {
+      const PickleKind kind = data_.kind(part);
+      const uint64_t bytes = 1 + (kind == PickleKind::kText ? data_.text(part).size() : 0);
+      if (!spend(bytes, &bytes_left) || !spend(bytes, &path_bytes_left_))
+        return too_much(name, "bytes of paths");
+      if (kind == PickleKind::kText)
+        parts->push_back({PathPartKind::kText, std::string(data_.text(part))});
+      if (kind == PickleKind::kInteger)
+        parts->push_back({PathPartKind::kPosition, fmt::to_string(data_.integer(part))});
+    }
+    return {};
   }
 
   // planner_data is opaque: what is no map from names to paths is left out.
@@ -289,17 +346,13 @@ class IndexReader {
     PickleRef key, value;
     while (cursor.next(&key) && cursor.next(&value)) {
       if (data_.kind(key) != PickleKind::kText || data_.kind(value) != PickleKind::kTuple) continue;
-      std::string* const path = finder_.path_of(&index_, data_.text(key));
+      const std::string_view name = data_.text(key);
+      if (!spend(name.size(), &path_bytes_left_)) return too_much(name, "bytes of paths");
+      std::string* const path = finder_.path_of(&index_, name);
       if (path == nullptr) continue;
       std::vector<PathPart> parts;
-      for (const PickleRef part : data_.tuple(value)) {
-        const PickleKind kind = data_.kind(part);
-        if (kind == PickleKind::kText)
-          parts.push_back({PathPartKind::kText, std::string(data_.text(part))});
-        if (kind == PickleKind::kInteger)
-          parts.push_back({PathPartKind::kPosition, fmt::to_string(data_.integer(part))});
-      }
-      if (parts.size() == data_.tuple(value).size() && join_path(parts) == data_.text(key))
+      SHW_RETURN_IF_ERROR(take_parts(name, value, &parts));
+      if (parts.size() == data_.tuple(value).size() && join_path(parts) == name)
         *path = format_path(parts);
     }
     return {};
@@ -321,6 +374,10 @@ class IndexReader {
 
   const PickleData& data_;
   std::string_view file_;
+  uint64_t chunks_left_;
+  uint64_t extents_left_;
+  uint64_t name_bytes_left_;
+  uint64_t path_bytes_left_;
   DcpIndex index_;
   internal::ChunkFinder finder_;
   std::map<std::string, uint32_t> file_numbers_;
@@ -361,7 +418,7 @@ Result<DcpIndex> decode_index(std::span<const std::byte> bytes, std::string_view
         .with_detail("file", file)
         .with_detail("offset", fmt::to_string(end));
   }
-  auto index = IndexReader(data, file).read();
+  auto index = IndexReader(data, file, bytes.size()).read();
   if (!index.ok()) SHW_RETURN_IF_ERROR(other_library(bytes, file));
   return index;
 }

@@ -59,7 +59,9 @@ Result<StridedSource> source_of(const ArchiveBytes& item, const TorchTensor& ten
   if (!checked_add(payload, tensor.storage_bytes, &end) || end > item.size_bytes ||
       !checked_add(payload, tensor.offset_bytes, &source.offset))
     return item.damaged(payload, "an item ends before its tensor does");
-  source.element_bytes = static_cast<uint64_t>(dtype_bits(tensor.dtype) / 8);
+  // Elements of less than a byte are packed, so none is gathered by its place.
+  source.element_bytes =
+      dtype_is_subbyte(tensor.dtype) ? 1 : static_cast<uint64_t>(dtype_bits(tensor.dtype) / 8);
   source.shape = tensor.shape;
   source.strides = tensor.strides;
   return source;

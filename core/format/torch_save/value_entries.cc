@@ -2,6 +2,7 @@
 #include "core/format/torch_save/value_entries.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,12 +23,13 @@ using archive::TorchGlobal;
 constexpr size_t kMaxDepth = 256;  // parts of a path
 // Entries, bytes of names and of objects that a pickle of so many bytes may have: shared containers
 // are counted each time.
-constexpr uint64_t kEntriesPerByte = 4;
+constexpr uint64_t kEntriesPerByte = 1;
 constexpr uint64_t kTextPerByte = 64;
 constexpr uint64_t kFreeEntries = 1024;
 constexpr uint64_t kFreeTextBytes = uint64_t{1} << 20;
 constexpr uint64_t kObjectBytesPerByte = 4;
 constexpr uint64_t kFreeObjectBytes = uint64_t{1} << 20;
+constexpr size_t kMaxAttributes = 16;  // of a dict, that are looked at
 constexpr std::string_view kMetadataAttribute = "_metadata";
 
 class EntryWalk {
@@ -60,16 +62,28 @@ class EntryWalk {
     if (kind == PickleKind::kTuple && !data_.tuple(value).empty())
       return walk_tuple(data_.tuple(value));
     if (kind == PickleKind::kList && data_.part_count(value) > 0) return walk_list(value);
-    if (is_mapping(value) && has_plain_keys(value)) return walk_mapping(value);
+    if (is_mapping(value) && is_walkable(value)) return walk_mapping(value);
     return add_object(value);
   }
 
   bool is_mapping(PickleRef value) const {
     if (data_.kind(value) == PickleKind::kDict) return data_.part_count(value) > 0;
     if (data_.kind(value) != PickleKind::kObject) return false;
+    // What stands in the arguments of the call, but for a factory, is no entry that would be seen
+    // here: such a one stays whole.
+    const size_t arguments = data_.tuple(data_.arguments(value)).size();
+    PickleCursor parts = data_.parts(value);
+    if (PickleRef part; parts.next(&part)) return false;
     const int32_t known = data_.known(value);
-    return known == static_cast<int32_t>(TorchGlobal::kOrderedDict) ||
-           known == static_cast<int32_t>(TorchGlobal::kDefaultDict);
+    return (known == static_cast<int32_t>(TorchGlobal::kOrderedDict) && arguments == 0) ||
+           (known == static_cast<int32_t>(TorchGlobal::kDefaultDict) && arguments <= 1);
+  }
+
+  // Remembered: a mapping may stand in the value many times.
+  bool is_walkable(PickleRef value) {
+    const auto [known, added] = walkable_.try_emplace(value.bits, false);
+    if (added) known->second = has_plain_keys(value);
+    return known->second;
   }
 
   // Whether there are keys, and each can be a part of a path.
@@ -133,24 +147,38 @@ class EntryWalk {
       }
       SHW_RETURN_IF_ERROR(walk_below(std::move(path), part));
     }
-    return data_.kind(value) == PickleKind::kObject ? take_attributes(data_.state(value))
-                                                    : Status();
+    if (data_.kind(value) == PickleKind::kObject) take_attributes(data_.state(value));
+    return {};
   }
 
   // What a module's state dict says of itself. No entry: a dict has no place for it.
-  Status take_attributes(PickleRef state) {
-    if (data_.kind(state) != PickleKind::kDict) return {};
-    PickleCursor pairs = data_.pairs(state);
-    for (PickleRef key, value; pairs.next(&key) && pairs.next(&value);) {
-      const bool is_metadata =
-          data_.kind(key) == PickleKind::kText && data_.text(key) == kMetadataAttribute;
-      if (!is_metadata) continue;
-      const archive::ExportedValue text = archive::export_value(data_, value, &object_bytes_left_);
-      const std::string name =
-          fmt::format("{}{}{}", name_, parts_.empty() ? "" : ".", kMetadataAttribute);
-      if (text.content_type == archive::kJsonType) result_.metadata[name] = text.bytes;
+  void take_attributes(PickleRef state) {
+    if (data_.kind(state) == PickleKind::kAbsent || data_.kind(state) == PickleKind::kNone) return;
+    bool all_taken = data_.kind(state) == PickleKind::kDict;
+    if (all_taken) {
+      PickleCursor pairs = data_.pairs(state);
+      // The first few alone: a state may be that of many dicts.
+      size_t seen = 0;
+      for (PickleRef key, value; seen < kMaxAttributes && pairs.next(&key) && pairs.next(&value);
+           ++seen) {
+        const bool is_metadata =
+            data_.kind(key) == PickleKind::kText && data_.text(key) == kMetadataAttribute;
+        if (!is_metadata || !take_metadata(value)) all_taken = false;
+      }
+      all_taken = all_taken && seen == data_.part_count(state);
     }
-    return {};
+    if (!all_taken)
+      add_note(fmt::format("'{}' is a dict with attributes, which are not given",
+                           escape_text(name_, 128)));
+  }
+
+  bool take_metadata(PickleRef value) {
+    archive::ExportedValue text = archive::export_value(data_, value, &object_bytes_left_);
+    if (text.content_type != archive::kJsonType) return false;
+    const std::string name =
+        fmt::format("{}{}{}", name_, parts_.empty() ? "" : ".", kMetadataAttribute);
+    result_.metadata[name] = std::move(text.bytes);
+    return true;
   }
 
   // Of a value that ends here.
@@ -212,6 +240,7 @@ class EntryWalk {
   uint64_t object_bytes_left_;
   std::string name_;  // of the value that is looked at
   std::vector<PathPart> parts_;
+  std::map<uint32_t, bool> walkable_;  // mappings by their references
   ValueEntries result_;
 };
 

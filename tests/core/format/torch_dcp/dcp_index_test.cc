@@ -30,6 +30,8 @@ struct Sample {
   std::string path_field = "relative_path";
   int64_t begin = 0;
   bool has_object = false;
+  std::vector<std::string> transforms = {};
+  std::vector<std::string> planner_path = {"w"};
 };
 
 void write_size(PickleWriter* writer, std::span<const int64_t> extents) {
@@ -70,7 +72,13 @@ void write_place(PickleWriter* writer, const Sample& sample, size_t chunk) {
   writer->global("torch.distributed.checkpoint.filesystem", "_StorageInfo").empty_tuple();
   writer->new_object().empty_dict().mark().text(sample.path_field).text(sample.path);
   writer->text("offset").integer(sample.begin + static_cast<int64_t>(chunk) * 1000);
-  writer->text("length").integer(1000).set_items_to_mark().build();
+  writer->text("length").integer(1000);
+  if (!sample.transforms.empty()) {
+    writer->text("transform_descriptors").empty_list().mark();
+    for (const std::string& transform : sample.transforms) writer->text(transform);
+    writer->appends_to_mark();
+  }
+  writer->set_items_to_mark().build();
 }
 
 std::string pickle_of(const Sample& sample) {
@@ -83,7 +91,9 @@ std::string pickle_of(const Sample& sample) {
     writer.text("step");
     write_instance(&writer, "BytesStorageMetadata").set_item();
   }
-  writer.text("planner_data").empty_dict().text("w").text("w").tuple(1).set_item();
+  writer.text("planner_data").empty_dict().text("w").mark();
+  for (const std::string& part : sample.planner_path) writer.text(part);
+  writer.tuple_to_mark().set_item();
   writer.text("storage_data").empty_dict().mark();
   for (const size_t chunk : sample.stored) write_place(&writer, sample, chunk);
   writer.set_items_to_mark().set_items_to_mark().build();
@@ -145,6 +155,10 @@ TEST(DcpIndex, RefusesWhatCannotBe) {
   sample.dtype = "qint8";
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kUnimplemented, "torch.qint8",
                  "'w'", ".metadata");
+  for (const char* const dtype : {"uint4", "int4", "float6_e2m3fn", "float4_e2m1fn", "uint1"}) {
+    sample.dtype = dtype;
+    EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kUnimplemented, dtype, "'w'");
+  }
   sample = {};
   sample.chunks[1] = {2, 0, 0, 2, 2, 0};
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "'w'", "no box");
@@ -160,6 +174,71 @@ TEST(DcpIndex, RefusesWhatCannotBe) {
   EXPECT_FAILURE(decode(pickle_of({}) + "x").status(), StatusCode::kDataLoss, "1 bytes behind");
   EXPECT_FAILURE(decode("}.").status(), StatusCode::kDataLoss, "holds no Metadata");
   EXPECT_FAILURE(decode("").status(), StatusCode::kDataLoss, "without STOP");
+}
+
+// Pickles in which a few values are referred to again and again.
+std::string repeated_chunk(size_t rank, int64_t times) {
+  const std::vector<int64_t> zeros(rank, 0);
+  PickleWriter writer(PickleProtocol::k4);
+  write_instance(&writer, "Metadata").empty_dict().mark().text("state_dict_metadata");
+  writer.empty_dict().text("w");
+  write_instance(&writer, "TensorStorageMetadata").empty_dict().mark().text("properties");
+  write_instance(&writer, "TensorProperties").mark().global("torch", "float32");
+  writer.tuple_to_mark().build().text("size");
+  write_size(&writer, zeros);
+  writer.text("chunks").empty_list().mark();
+  write_instance(&writer, "ChunkStorageMetadata");
+  const archive::PickleMemo chunk = writer.memoize();
+  writer.empty_dict().mark().text("offsets");
+  write_size(&writer, zeros);
+  writer.text("sizes");
+  write_size(&writer, zeros);
+  writer.set_items_to_mark().build();
+  for (int64_t i = 1; i < times; ++i) writer.get(chunk);
+  writer.appends_to_mark().set_items_to_mark().build().set_item();
+  writer.text("storage_data").empty_dict().set_items_to_mark().build();
+  return std::move(writer).finish();
+}
+
+std::string repeated_tensor(std::string_view name, int64_t chunks, int64_t times) {
+  Sample sample;
+  sample.chunks.assign(static_cast<size_t>(chunks), {0, 0, 2, 2});
+  PickleWriter writer(PickleProtocol::k4);
+  write_instance(&writer, "Metadata").empty_dict().mark().text("state_dict_metadata");
+  writer.empty_dict().mark().text(name);
+  const archive::PickleMemo key = writer.memoize();
+  write_tensor(&writer, sample);
+  const archive::PickleMemo tensor = writer.memoize();
+  for (int64_t i = 1; i < times; ++i) writer.get(key).get(tensor);
+  writer.set_items_to_mark().text("storage_data").empty_dict().set_items_to_mark().build();
+  return std::move(writer).finish();
+}
+
+TEST(DcpIndex, ExpandsToNoMoreThanItsBytesSay) {
+  const auto exhausted = StatusCode::kResourceExhausted;
+  EXPECT_FAILURE(decode(repeated_chunk(2, 10000)).status(), exhausted, ".metadata", "'w'",
+                 "more chunks");
+  EXPECT_FAILURE(decode(repeated_chunk(64, 100)).status(), exhausted, ".metadata", "more extents");
+  EXPECT_FAILURE(decode(repeated_tensor("w", 100, 1000)).status(), exhausted, "more chunks");
+  EXPECT_FAILURE(decode(repeated_tensor(std::string(1000, 'w'), 1, 1000)).status(), exhausted,
+                 "bytes of names");
+  EXPECT_TRUE(decode(repeated_chunk(2, 10)).ok());
+}
+
+TEST(DcpIndex, BoundsTransformsAndPaths) {
+  Sample sample;
+  sample.transforms = {"stream.zstd/1", "x"};
+  const auto index = decode(pickle_of(sample));
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  EXPECT_EQ(index->transforms, std::vector<std::string>{"stream.zstd/1 x"});
+  sample.transforms.assign(5, std::string(1000, 'x'));
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "'w'", "4096 bytes");
+  sample = {};
+  sample.planner_path.assign(100, std::string(1000, 'x'));
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kResourceExhausted, "'w'",
+                 "bytes of paths");
+  sample.planner_path.resize(3);
+  EXPECT_EQ(decode(pickle_of(sample))->tensors[0].path, "");
 }
 
 TEST(DcpIndex, RefusesPathsThatLeadOut) {

@@ -203,6 +203,78 @@ TEST_F(TorchSaveOpen, RefusesMoreThanSmallFilesCanSay) {
   expect_refused(file_of(bomb, {}), "again and again", StatusCode::kResourceExhausted);
 }
 
+TEST_F(TorchSaveOpen, ElementsOfLessThanAByteAreNamedAndNotGiven) {
+  const auto value = [](std::string_view dtype) {
+    return pickled([dtype](PickleWriter* out) {
+      out->empty_dict().text("w").global("torch._utils", "_rebuild_tensor_v3").mark();
+      out->mark().text("storage").global("torch", "UntypedStorage").text("0").text("cpu");
+      out->integer(16).tuple_to_mark().persistent_id().integer(1 << 20);
+      out->integer(16).tuple(1).integer(1).tuple(1).boolean(false);
+      out->global("collections", "OrderedDict").empty_tuple().reduce().global("torch", dtype);
+      out->tuple_to_mark().reduce().set_item();
+    });
+  };
+  for (const char* const dtype : {"uint4", "int4", "float6_e3m2fn", "float4_e2m1fn"}) {
+    const auto opened = open(file_of(value(dtype), {kFourNumbers}));
+    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+    EXPECT_TRUE((*opened)->catalog().tensors.empty());
+    ASSERT_EQ((*opened)->notes().size(), 1U);
+    EXPECT_NE((*opened)->notes()[0].find(dtype), std::string::npos);
+  }
+  expect_refused(file_of(value("float4_e2m1fn_x2"), {kFourNumbers}), "of a storage of 16");
+}
+
+// Neither what makes a dict unfit for paths nor its other attributes are looked for each time.
+TEST_F(TorchSaveOpen, SharedDictsAreLookedAtOnce) {
+  constexpr int kMany = 60000;
+  const std::string pickle = pickled([](PickleWriter* out) {
+    out->empty_list().mark().empty_dict().mark();
+    out->text("first").global("os", "system").empty_tuple().reduce().persistent_id();
+    for (int i = 0; i < kMany; ++i) out->text(std::to_string(i)).none();
+    out->real(0.5).none().set_items_to_mark();
+    const archive::PickleMemo shared = out->memoize();
+    for (int i = 0; i < kMany; ++i) out->get(shared);
+    out->appends_to_mark();
+  });
+  const auto opened = open(file_of(pickle, {}));
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ((*opened)->catalog().objects.size(), static_cast<size_t>(kMany) + 1);
+}
+
+// OrderedDict([["w", tensor]]) with another entry set: all of it or none.
+TEST_F(TorchSaveOpen, NothingOfADictVanishesWithoutANote) {
+  const auto value = [](bool has_tensor) {
+    return pickled([has_tensor](PickleWriter* out) {
+      out->global("collections", "OrderedDict").empty_list().empty_list().text("w").append();
+      if (has_tensor) {
+        test::add_tensor({}, out);
+      } else {
+        out->integer(7);
+      }
+      out->append().append().tuple(1).reduce().text("k").integer(1).set_item();
+    });
+  };
+  const auto opened = open(file_of(value(true), {kFourNumbers}));
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  ASSERT_EQ((*opened)->notes().size(), 1U);
+  EXPECT_NE((*opened)->notes()[0].find("tensors inside of it are not listed"), std::string::npos);
+  const auto plain = open(file_of(value(false), {}));
+  ASSERT_TRUE(plain.ok()) << plain.status().to_string();
+  const plan::Catalog& catalog = (*plain)->catalog();
+  ASSERT_EQ(catalog.objects.size(), 1U);
+  EXPECT_EQ(catalog.texts.at(catalog.objects[0].content_type), "application/python-pickle");
+  const auto attributes = open(file_of(pickled([](PickleWriter* out) {
+                                         out->global("collections", "OrderedDict").empty_tuple();
+                                         out->reduce().text("k").integer(1).set_item();
+                                         out->empty_dict().text("other").integer(1).set_item();
+                                         out->build();
+                                       }),
+                                       {}));
+  ASSERT_TRUE(attributes.ok()) << attributes.status().to_string();
+  ASSERT_EQ((*attributes)->notes().size(), 1U);
+  EXPECT_NE((*attributes)->notes()[0].find("with attributes"), std::string::npos);
+}
+
 TEST_F(TorchSaveOpen, RefusesAValueThatHoldsItself) {
   const std::string pickle = pickled([](PickleWriter* out) {
     out->empty_list();
