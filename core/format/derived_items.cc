@@ -23,6 +23,8 @@ namespace {
 // What may be read for a range beyond its own bytes before all of a view is kept instead.
 constexpr uint64_t kFreeSpanBytes = uint64_t{1} << 20;
 constexpr uint64_t kSpanOverRange = 4;
+// What may be kept of a view: a file may say that two elements lie at its ends.
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 30;
 
 // A part of a view: what a range of its row-major bytes lies in.
 struct ViewPart {
@@ -163,13 +165,26 @@ class DerivedObject final : public storage::StorageObject {
     const MutexLock lock(kept_mutex_);
     if (kept_ != nullptr && kept_number_ == number) return kept_;
     const StridedSource& view = items_.sources_[number];
-    kept_ = nullptr;
     const uint64_t bytes = span_of(view.shape, view.strides) * view.element_bytes;
+    if (bytes > kMaxKeptBytes) return too_wide(view, bytes);
+    kept_ = nullptr;
     auto fresh = std::make_shared<Bytes>(static_cast<size_t>(bytes));
     SHW_RETURN_IF_ERROR(read_file(view.file, view.offset, *fresh));
     kept_ = fresh;
     kept_number_ = number;
     return fresh;
+  }
+
+  Status too_wide(const StridedSource& view, uint64_t bytes) const {
+    return resource_exhausted(
+               "memory",
+               fmt::format("{}: a view of shape [{}] and strides [{}] spans {} bytes of its file "
+                           "from {}, more than the {} that are read at once",
+                           escape_text(name_), fmt::join(view.shape, ","),
+                           fmt::join(view.strides, ","), bytes, view.offset, kMaxKeptBytes))
+        .with_detail("file", name_)
+        .with_detail("offset", fmt::to_string(view.offset))
+        .with_detail("hint", "read larger parts of the tensor at a time, or save it contiguous");
   }
 
   // One at a time: not every storage takes reads of one object together.

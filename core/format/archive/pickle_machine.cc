@@ -60,8 +60,7 @@ bool PickleMachine::step() {
     case PickleOpcode::kLongBinPut:
       return put(token_.number);
     case PickleOpcode::kMark:
-      push_mark();
-      return true;
+      return push_mark();
     case PickleOpcode::kNone:
       push(kNoneRef);
       return true;
@@ -206,9 +205,12 @@ bool PickleMachine::step_rare() {
   }
 }
 
-void PickleMachine::push_mark() {
+bool PickleMachine::push_mark() {
+  if (marks_.size() == options_.limits.marks)
+    return fail(fmt::format("opens more than {} marks", options_.limits.marks));
   marks_.push_back(fence_);
   fence_ = stack_.size();
+  return true;
 }
 
 bool PickleMachine::to_mark(std::span<const PickleRef>* values) {

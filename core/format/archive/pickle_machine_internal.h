@@ -11,11 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/hash_index.h"
@@ -85,7 +85,9 @@ class PickleMachine {
     *value = stack_.back();
     return true;
   }
-  void push_mark();
+  bool push_mark();
+  // Whether the values fit into the memory that they may have.
+  bool check_memory();
   // Values above the last mark, which goes; they stay where they are until drop().
   bool to_mark(std::span<const PickleRef>* values);
   void drop(size_t values) { stack_.resize(stack_.size() - values); }
@@ -181,9 +183,10 @@ class PickleMachine {
   size_t fence_ = 0;  // stack size at the last mark
   uint64_t input_bytes_;
   PickleMemoTable memo_;
-  std::unordered_map<int64_t, PickleRef> far_memo_;  // ids that no such input counts up to
-  uint64_t memo_count_ = 0;                          // entries that are set
-  HashIndex global_index_;                           // of the globals that were named
+  // Ids that no such input counts up to; whoever writes them chooses them, so nothing is hashed.
+  std::map<int64_t, PickleRef> far_memo_;
+  uint64_t memo_count_ = 0;  // entries that are set
+  HashIndex global_index_;   // of the globals that were named
   bool needs_again_ = false;
   PickleRef root_;
   Status status_;

@@ -40,6 +40,8 @@ struct PickleLimits {
   uint64_t text_bytes = uint64_t{1} << 20;
   uint64_t object_bytes = uint64_t{64} << 20;  // of one bytes or bytearray
   uint64_t integer_bytes = 256;
+  uint64_t marks = uint64_t{1} << 20;        // that are open at a time
+  uint64_t arena_bytes = uint64_t{4} << 30;  // memory of all values
 };
 
 enum class PickleCalls : uint8_t {

@@ -27,7 +27,13 @@ std::string_view without_padding(std::string_view bytes) {
 
 }  // namespace
 
+bool PickleMachine::check_memory() {
+  if (arena_->bytes() <= options_.limits.arena_bytes) return true;
+  return fail(fmt::format("needs more than {} bytes of memory", options_.limits.arena_bytes));
+}
+
 bool PickleMachine::push_node(PickleRef value) {
+  if (!check_memory()) return false;
   if (arena_->node_count() > options_.limits.nodes)
     return fail(fmt::format("makes more than {} values", options_.limits.nodes));
   push(value);
@@ -65,6 +71,9 @@ bool PickleMachine::push_decimal_line() {
     return true;
   }
   if (token_.opcode == PickleOpcode::kLong && text.ends_with('L')) text.remove_suffix(1);
+  // One of CPython's unpicklers takes a leading zero for an octal number, the other for a decimal.
+  const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  if (text.size() > sign + 1 && text[sign] == '0') return fail("has a number with leading zeros");
   return push_decimal(text);
 }
 
@@ -205,7 +214,7 @@ bool PickleMachine::add_parts(PickleRef holder, std::span<const PickleRef> value
   segment->next = *last == nullptr ? segment : (*last)->next;
   if (*last != nullptr) (*last)->next = segment;
   *last = segment;
-  return true;
+  return check_memory();
 }
 
 }  // namespace shardwright::format::archive::internal

@@ -27,7 +27,7 @@ class TorchArchive {
 
   const ZipDirectory& directory() const { return directory_; }
   std::string_view root() const { return root_; }  // "archive/"
-  // Whether it is a model with its code (TorchScript), of which only tensors are read.
+  // Whether it is a model with its code (TorchScript), which is never run.
   bool is_script() const { return is_script_; }
   // The pickle of the value, its checksum compared.
   Result<std::vector<std::byte>> read_pickle(const ArchiveBytes& bytes) const;

@@ -45,8 +45,13 @@ class ContentsBuilder {
     contents_.notes = std::move(value.notes);
     if (stored_.is_script)
       contents_.notes.emplace_back(
-          "the file holds a model with its code: only its tensors and "
-          "values are read");
+          "the file holds a model with its code: objects of its classes are listed whole, and "
+          "tensors inside of them are not");
+    if (stored_.compressed_records > 0)
+      contents_.notes.push_back(fmt::format(
+          "{} records of the archive are compressed: they are not read, and their checksums are "
+          "not compared",
+          stored_.compressed_records));
     plan::find_grids(&contents_.catalog);
     SHW_RETURN_IF_ERROR(with_file(plan::check_catalog(contents_.catalog)));
     return std::move(contents_);

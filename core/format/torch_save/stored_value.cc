@@ -42,6 +42,11 @@ Result<FileToRead> open_to_read(const Location& location) {
   return file;
 }
 
+// As a model's code is. Nothing of it is read, and a note says so.
+bool is_compressed(const archive::ZipEntry& entry) {
+  return entry.method != 0;
+}
+
 Status read_archive(const archive::ArchiveBytes& bytes, StoredValue* stored) {
   SHW_ASSIGN_OR_RETURN(const archive::TorchArchive found,
                        archive::TorchArchive::open(bytes, kTailBytes));
@@ -50,7 +55,10 @@ Status read_archive(const archive::ArchiveBytes& bytes, StoredValue* stored) {
   const std::string folder = std::string(found.root()) + std::string(kDataFolder);
   for (size_t i = 0; i < found.directory().size(); ++i) {
     const archive::ZipEntry entry = found.directory().entry(i);
-    if (!entry.name.starts_with(folder)) continue;
+    if (!entry.name.starts_with(folder)) {
+      if (is_compressed(entry)) ++stored->compressed_records;
+      continue;
+    }
     SHW_ASSIGN_OR_RETURN(const uint64_t payload, archive::locate_payload(bytes, entry));
     stored->storages.push_back(
         {std::string(entry.name.substr(folder.size())), payload, entry.size_bytes});
@@ -139,8 +147,10 @@ Status check_records(const Location& location) {
   SHW_ASSIGN_OR_RETURN(const FileToRead file, open_to_read(location));
   SHW_ASSIGN_OR_RETURN(const archive::ZipDirectory directory,
                        archive::ZipDirectory::read(file.bytes, kTailBytes));
-  for (size_t i = 0; i < directory.size(); ++i)
-    SHW_RETURN_IF_ERROR(archive::check_payload(file.bytes, directory.entry(i)));
+  for (size_t i = 0; i < directory.size(); ++i) {
+    const archive::ZipEntry entry = directory.entry(i);
+    if (!is_compressed(entry)) SHW_RETURN_IF_ERROR(archive::check_payload(file.bytes, entry));
+  }
   return file.object->close();
 }
 
@@ -149,6 +159,7 @@ std::vector<std::byte> encode_stored_value(const StoredValue& stored) {
   writer.text(stored.name);
   writer.number(stored.file_bytes);
   writer.number((stored.is_archive ? 1U : 0U) | (stored.is_script ? 2U : 0U));
+  writer.number(stored.compressed_records);
   writer.text(stored.pickle);
   for (const StorageRecord& record : stored.storages) {
     writer.text(record.key);
@@ -167,6 +178,7 @@ Result<StoredValue> decode_stored_value(std::span<const std::byte> bytes) {
   SHW_ASSIGN_OR_RETURN(const uint64_t kinds, reader.number());
   stored.is_archive = (kinds & 1) != 0;
   stored.is_script = (kinds & 2) != 0;
+  SHW_ASSIGN_OR_RETURN(stored.compressed_records, reader.number());
   SHW_ASSIGN_OR_RETURN(const auto pickle, reader.text());
   stored.pickle.assign(pickle.begin(), pickle.end());
   while (!reader.ended()) {

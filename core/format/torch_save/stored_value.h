@@ -34,6 +34,7 @@ struct StoredValue {
   std::string version;  // of the storage; empty = not known; does not travel
   bool is_archive = true;
   bool is_script = false;
+  uint64_t compressed_records = 0;  // that are no storages
   std::vector<std::byte> pickle;
   std::vector<StorageRecord> storages;  // by key
 
@@ -49,7 +50,8 @@ bool is_zip_file(std::span<const std::byte> head);
 // Reads what is in front of the payload, and the headers of storages. NOT_FOUND when the file is
 // gone; DATA_LOSS, UNIMPLEMENTED, PERMISSION_DENIED, INVALID_ARGUMENT as TorchArchive::open.
 Result<StoredValue> read_stored_value(const Location& location);
-// Reads all records of an archive and compares their checksums. DATA_LOSS naming record and place.
+// Reads all records of an archive that are stored as they are and compares their checksums.
+// DATA_LOSS naming record and place.
 Status check_records(const Location& location);
 
 // What another rank needs to open the same. DATA_LOSS for bytes that were cut short.

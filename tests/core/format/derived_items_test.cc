@@ -128,6 +128,18 @@ TEST_F(DerivedItemsTest, AViewReadAcrossItsStorageIsReadOnce) {
   }
 }
 
+TEST_F(DerivedItemsTest, KeepsNoViewThatSpansTooMuch) {
+  store("0");
+  DerivedItems items;
+  (void)items.add_strided(view(0, 1, {2, 2}, {1, int64_t{1} << 30}));
+  std::byte two[2];
+  const Status status = open(items)->read_at(0, two);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status.to_string();
+  EXPECT_EQ(status.detail("resource"), "memory");
+  EXPECT_EQ(status.detail("file"), "f");
+  EXPECT_NE(status.message().find("spans 1073741826 bytes"), std::string::npos);
+}
+
 TEST_F(DerivedItemsTest, PassesOnWhyAFileCannotBeRead) {
   store("012");
   DerivedItems items;

@@ -53,11 +53,13 @@ std::string tokens_of(std::string_view pickle) {
 
 TEST(PickleDifferential, ReadsWhatCPythonWritesAndNothingThatItReadsOtherwise) {
   const shardwright::test::TemporaryDirectory folder;
+  // The same each time, but for the long run: the short one cannot fail by chance.
+  constexpr int64_t kSeed = 20;
   shardwright::test::RandomSource random;
+  const int64_t seed = shardwright::test::is_soak() ? random.between(0, 1 << 30) : kSeed;
   const int64_t sound = shardwright::test::rounds(300, 2000);
   const int64_t damaged = shardwright::test::rounds(1000, 10000);
-  ASSERT_TRUE(run_oracle(
-      fmt::format("'{}' {} {} {}", folder / "", random.between(0, 1 << 30), sound, damaged)));
+  ASSERT_TRUE(run_oracle(fmt::format("'{}' {} {} {}", folder / "", seed, sound, damaged)));
   int64_t both = 0;
   for (int64_t i = 0; i < sound + damaged; ++i) {
     const std::string pickle = text_of_file(folder / fmt::format("{}.pickle", i));

@@ -223,6 +223,37 @@ TEST(PickleReader, BoundsSizes) {
   EXPECT_FAILURE(failure_of("L" + std::string(2000, '9') + "L\n."), StatusCode::kDataLoss, "LONG");
 }
 
+TEST(PickleReader, BoundsMarksAndMemory) {
+  PickleLimits limits;
+  limits.marks = 2;
+  EXPECT_EQ(value_of("((ll.", limits), "[[]]");
+  EXPECT_FAILURE(failure_of("(((lll.", limits), StatusCode::kDataLoss, "MARK", "2 marks");
+  limits = {};
+  limits.arena_bytes = uint64_t{1} << 20;
+  std::string appends = "]";
+  std::string lists = "(";
+  for (int i = 0; i < 100000; ++i) appends += "Na";
+  for (int i = 0; i < 100000; ++i) lists += "]";
+  EXPECT_FAILURE(failure_of(appends + ".", limits), StatusCode::kDataLoss, "APPEND",
+                 "1048576 bytes of memory");
+  EXPECT_FAILURE(failure_of(lists + "l.", limits), StatusCode::kDataLoss, "EMPTY_LIST",
+                 "1048576 bytes of memory");
+}
+
+TEST(PickleReader, RefusesNumbersWithLeadingZeros) {
+  for (const char* const row : {"I010\n.", "I-010\n.", "I000\n.", "L010L\n.", "L+08L\n."})
+    EXPECT_FAILURE(failure_of(row), StatusCode::kDataLoss, "leading zeros");
+  EXPECT_EQ(value_of("I0\n."), "0");
+  EXPECT_EQ(value_of("L-0L\n."), "0");
+}
+
+TEST(PickleReader, KeepsManyFarMemoEntriesApart) {
+  std::string pickle;
+  for (int64_t i = 0; i < 1000; ++i)
+    pickle += "I" + std::to_string(i) + "\np" + std::to_string((i + 1) * 1000003) + "\n0";
+  EXPECT_EQ(value_of(pickle + "g500001500\n."), "499");
+}
+
 // Memory follows the input, not what it claims.
 TEST(PickleReader, TakesNoMemoryForFarMemoEntries) {
   PickleOptions options;

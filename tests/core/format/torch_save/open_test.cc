@@ -323,6 +323,24 @@ TEST_F(TorchSaveOpen, RefusesRecordsThatAreCompressedOrDamaged) {
   expect_refused(file, "CRC-32 of entry 'archive/data.pkl'");
 }
 
+// As the code of a model is.
+TEST_F(TorchSaveOpen, OtherRecordsThatAreCompressedAreNotChecked) {
+  auto entries = test::entries_of(pickle_of("w", {}), {kFourNumbers});
+  entries.push_back({"archive/code/a.py", "code"});
+  std::string file = archive::test::archive_of(entries);
+  archive::test::patch(&file, archive::test::kCentral, 4, 10, uint16_t{8});
+  archive::test::patch(&file, archive::test::kLocal, 4, 8, uint16_t{8});
+  const auto opened = open(file);
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  ASSERT_EQ((*opened)->notes().size(), 1U);
+  EXPECT_NE((*opened)->notes()[0].find("1 records of the archive are compressed"),
+            std::string::npos);
+  const Status checked = (*opened)->check_checksums(0);
+  EXPECT_TRUE(checked.ok()) << checked.to_string();
+  file[file.find("xxxx")] = 'y';
+  EXPECT_EQ((*open(file))->check_checksums(0).code(), StatusCode::kDataLoss);
+}
+
 TEST_F(TorchSaveOpen, NothingIsCalledAndTheRestIsRead) {
   const std::string pickle = pickled([](PickleWriter* out) {
     out->empty_dict().text("bad").global("os", "system").text("touch /tmp/x").tuple(1).reduce();
