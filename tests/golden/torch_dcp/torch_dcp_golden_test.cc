@@ -86,7 +86,8 @@ class TorchDcpGolden : public GoldenCase {
     for (const Json& name : expected_["good"]) {
       const auto digest = sha256(**opened, name);
       ASSERT_TRUE(digest.ok()) << digest.status().to_string();
-      EXPECT_EQ(*digest, expected_["tensors"][name.get<std::string>()]["sha256"]);
+      EXPECT_EQ(*digest,
+                expected_["tensors"][name.get<std::string>()]["sha256"].get<std::string>());
     }
   }
 };
