@@ -280,9 +280,9 @@ TEST(DcpIndex, RefusesPathsThatLeadOut) {
   for (const char* const path : {"../x.distcp", "/etc/passwd", "a/../../x", "a\\b", ".", ""}) {
     Sample sample;
     sample.path = path;
-    const Status status = decode(pickle_of(sample)).status();
-    EXPECT_FAILURE(status, StatusCode::kPermissionDenied, "no file below the checkpoint");
-    EXPECT_EQ(status.detail("unsafe"), path);
+    const auto index = decode(pickle_of(sample));
+    EXPECT_FAILURE(index.status(), StatusCode::kPermissionDenied, "no file below the checkpoint");
+    EXPECT_EQ(index.status().detail("unsafe"), path);
   }
 }
 
