@@ -21,8 +21,8 @@ uint64_t random_seed() {
 
 // Names come from files: whoever writes one must not know which of them collide.
 uint64_t hash_text(std::string_view text) {
-  static const uint64_t seed = random_seed();
-  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+  static const uint64_t kSeed = random_seed();
+  return XXH3_64bits_withSeed(text.data(), text.size(), kSeed);
 }
 
 }  // namespace shardwright

@@ -35,6 +35,8 @@ constexpr size_t kMaxTransforms = 64;                   // distinct ones
 constexpr uint64_t kBytesPerChunk = 8;
 constexpr uint64_t kExtentsPerByte = 2;
 constexpr uint64_t kPathBytesPerByte = 8;
+// Names, files and transforms of stored items: each item refers to texts that others refer to.
+constexpr uint64_t kItemTextPerByte = 64;
 constexpr uint64_t kFreePathBytes = uint64_t{64} << 10;
 
 class IndexReader {
@@ -45,6 +47,7 @@ class IndexReader {
         chunks_left_(pickle_bytes / kBytesPerChunk),
         extents_left_(pickle_bytes * kExtentsPerByte),
         name_bytes_left_(pickle_bytes),
+        item_text_left_(pickle_bytes * kItemTextPerByte),
         path_bytes_left_(kFreePathBytes + pickle_bytes * kPathBytesPerByte) {}
 
   Result<DcpIndex> read() {
@@ -233,6 +236,7 @@ class IndexReader {
           data_.kind(field(key, IndexField::kName)) != PickleKind::kText)
         return damaged("has an entry of storage_data that is no MetadataIndex");
       const std::string_view name = data_.text(field(key, IndexField::kName));
+      if (!spend(name.size(), &item_text_left_)) return too_much(name, "text of stored items");
       SHW_ASSIGN_OR_RETURN(const ItemPlace place, place_of(name, value));
       const PickleRef where = field(key, IndexField::kOffset);
       const PickleRef hint = field(key, IndexField::kHint);
@@ -283,6 +287,8 @@ class IndexReader {
   Result<uint32_t> file_number(std::string_view name, PickleRef path) {
     if (data_.kind(path) != PickleKind::kText)
       return damaged_tensor(name, "has no file that it is stored in");
+    if (!spend(data_.text(path).size(), &item_text_left_))
+      return too_much(name, "text of stored items");
     const std::string key(data_.text(path));
     const auto [known, added] =
         file_numbers_.try_emplace(key, static_cast<uint32_t>(index_.files.size()));
@@ -309,6 +315,8 @@ class IndexReader {
     while (cursor.next(&part)) {
       if (data_.kind(part) != PickleKind::kText)
         return damaged_tensor(name, "has a transform that is no text");
+      if (!spend(1 + data_.text(part).size(), &item_text_left_))
+        return too_much(name, "text of stored items");
       if (data_.text(part).size() >= kMaxTransformBytes - joined.size())
         return damaged_tensor(
             name, fmt::format("has transforms of more than {} bytes", kMaxTransformBytes));
@@ -316,12 +324,14 @@ class IndexReader {
       joined += data_.text(part);
     }
     if (joined.empty()) return uint32_t{0};
-    auto known = std::ranges::find(index_.transforms, joined);
-    if (known == index_.transforms.end() && index_.transforms.size() == kMaxTransforms)
+    if (const auto known = transform_numbers_.find(joined); known != transform_numbers_.end())
+      return known->second;
+    if (index_.transforms.size() == kMaxTransforms)
       return damaged_tensor(name, fmt::format("has one more than {} transforms", kMaxTransforms));
-    if (known == index_.transforms.end())
-      known = index_.transforms.insert(index_.transforms.end(), joined);
-    return static_cast<uint32_t>(known - index_.transforms.begin()) + 1;
+    index_.transforms.push_back(joined);
+    const auto number = static_cast<uint32_t>(index_.transforms.size());
+    transform_numbers_.emplace(std::move(joined), number);
+    return number;
   }
 
   Status take_parts(std::string_view name, PickleRef path, std::vector<PathPart>* parts) {
@@ -377,10 +387,12 @@ class IndexReader {
   uint64_t chunks_left_;
   uint64_t extents_left_;
   uint64_t name_bytes_left_;
+  uint64_t item_text_left_;
   uint64_t path_bytes_left_;
   DcpIndex index_;
   internal::ChunkFinder finder_;
   std::map<std::string, uint32_t> file_numbers_;
+  std::map<std::string, uint32_t> transform_numbers_;
   PickleRef last_path_;
   uint32_t last_file_ = 0;
 };

@@ -31,6 +31,7 @@ struct Sample {
   int64_t begin = 0;
   bool has_object = false;
   std::vector<std::string> transforms = {};
+  size_t transform_kinds = 0;  // places of the first chunk, each of another transform
   std::vector<std::string> planner_path = {"w"};
 };
 
@@ -95,6 +96,11 @@ std::string pickle_of(const Sample& sample) {
   for (const std::string& part : sample.planner_path) writer.text(part);
   writer.tuple_to_mark().set_item();
   writer.text("storage_data").empty_dict().mark();
+  for (size_t i = 0; i < sample.transform_kinds; ++i) {
+    Sample other = sample;
+    other.transforms = {std::to_string(i)};
+    write_place(&writer, other, 0);
+  }
   for (const size_t chunk : sample.stored) write_place(&writer, sample, chunk);
   writer.set_items_to_mark().set_items_to_mark().build();
   return std::move(writer).finish();
@@ -225,6 +231,30 @@ TEST(DcpIndex, ExpandsToNoMoreThanItsBytesSay) {
   EXPECT_TRUE(decode(repeated_chunk(2, 10)).ok());
 }
 
+// Items that all refer to one long name, and to one long list of texts.
+TEST(DcpIndex, BoundsTheTextOfStoredItems) {
+  for (const bool has_list : {false, true}) {
+    PickleWriter writer(PickleProtocol::k4);
+    write_instance(&writer, "Metadata").empty_dict().mark().text("state_dict_metadata");
+    writer.empty_dict().text("storage_data").empty_dict().mark();
+    write_instance(&writer, "MetadataIndex").empty_dict().mark();
+    writer.text("fqn").text(has_list ? "w" : std::string(20000, 'w'));
+    writer.set_items_to_mark().build();
+    const archive::PickleMemo key = writer.memoize();
+    writer.global("torch.distributed.checkpoint.filesystem", "_StorageInfo").empty_tuple();
+    writer.new_object().empty_dict().mark().text("relative_path").text("f").text("offset");
+    writer.integer(0).text("length").integer(1).text("transform_descriptors");
+    writer.empty_list().mark();
+    for (int i = 0; i < (has_list ? 20000 : 0); ++i) writer.text("");
+    writer.appends_to_mark().set_items_to_mark().build();
+    const archive::PickleMemo place = writer.memoize();
+    for (int i = 0; i < 20000; ++i) writer.get(key).get(place);
+    writer.set_items_to_mark().set_items_to_mark().build();
+    const auto index = decode(std::move(writer).finish());
+    EXPECT_FAILURE(index.status(), StatusCode::kResourceExhausted, "text of stored items");
+  }
+}
+
 TEST(DcpIndex, BoundsTransformsAndPaths) {
   Sample sample;
   sample.transforms = {"stream.zstd/1", "x"};
@@ -233,6 +263,11 @@ TEST(DcpIndex, BoundsTransformsAndPaths) {
   EXPECT_EQ(index->transforms, std::vector<std::string>{"stream.zstd/1 x"});
   sample.transforms.assign(5, std::string(1000, 'x'));
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "'w'", "4096 bytes");
+  sample = {};
+  sample.transform_kinds = 64;
+  EXPECT_TRUE(decode(pickle_of(sample)).ok());
+  sample.transform_kinds = 65;
+  EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kDataLoss, "64 transforms");
   sample = {};
   sample.planner_path.assign(100, std::string(1000, 'x'));
   EXPECT_FAILURE(decode(pickle_of(sample)).status(), StatusCode::kResourceExhausted, "'w'",
@@ -245,9 +280,9 @@ TEST(DcpIndex, RefusesPathsThatLeadOut) {
   for (const char* const path : {"../x.distcp", "/etc/passwd", "a/../../x", "a\\b", ".", ""}) {
     Sample sample;
     sample.path = path;
-    const Status status = decode(pickle_of(sample)).status();
-    EXPECT_FAILURE(status, StatusCode::kPermissionDenied, "no file below the checkpoint");
-    EXPECT_EQ(status.detail("unsafe"), path);
+    const auto index = decode(pickle_of(sample));
+    EXPECT_FAILURE(index.status(), StatusCode::kPermissionDenied, "no file below the checkpoint");
+    EXPECT_EQ(index.status().detail("unsafe"), path);
   }
 }
 
