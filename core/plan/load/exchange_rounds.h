@@ -3,7 +3,7 @@
 // Rounds of an exchange: in which of them a block is read or received, and in which it is sent on.
 // The payload is cut into spans; a block that begins in span s is read for round s and is sent in
 // round s + 1, and so on along its route. So every rank knows the round of every block that it
-// wants, and a round moves about a span of bytes to each rank. Pure.
+// wants, and a round moves at most about a span of bytes to each rank. Pure.
 #pragma once
 
 #include <cstdint>
