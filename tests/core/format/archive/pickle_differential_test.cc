@@ -2,9 +2,7 @@
 //
 // Against CPython: opcodes as pickletools lists them, values as its unpickler makes them, and what
 // is written it reads. Of damaged pickles nothing is taken that CPython takes otherwise.
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/pickle_tokens.h"
 #include "core/format/archive/pickle_writer.h"
+#include "tests/core/format/archive/oracle.h"
 #include "tests/core/format/archive/pickle_description.h"
 #include "tests/support/random_source.h"
 #include "tests/support/run_length.h"
@@ -20,19 +19,10 @@
 namespace shardwright::format::archive {
 namespace {
 
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using test::text_of_file;
 
 bool run_oracle(const std::string& arguments) {
-  const char* source = std::getenv("SHW_SOURCE_DIR");
-  const std::string root = source == nullptr ? "." : source;
-  const std::string command =
-      fmt::format("python3 '{}/tests/core/format/archive/pickle_oracle.py' {}", root, arguments);
-  return std::system(command.c_str()) == 0;
+  return test::run_oracle("pickle_oracle.py", arguments);
 }
 
 std::string value_of(std::string_view pickle) {

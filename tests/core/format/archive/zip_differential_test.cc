@@ -3,9 +3,7 @@
 // Against Python's zipfile: what it writes is read, what is written it reads, and of damaged
 // archives nothing is taken that it reads differently.
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/format/archive/zip_reader.h"
 #include "core/integrity/crc32.h"
+#include "tests/core/format/archive/oracle.h"
 #include "tests/core/format/archive/sample_archives.h"
 #include "tests/support/random_source.h"
 #include "tests/support/run_length.h"
@@ -21,19 +20,10 @@
 namespace shardwright::format::archive {
 namespace {
 
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using test::text_of_file;
 
 bool run_oracle(const std::string& arguments) {
-  const char* source = std::getenv("SHW_SOURCE_DIR");
-  const std::string root = source == nullptr ? "." : source;
-  const std::string command =
-      fmt::format("python3 '{}/tests/core/format/archive/zip_oracle.py' {}", root, arguments);
-  return std::system(command.c_str()) == 0;
+  return test::run_oracle("zip_oracle.py", arguments);
 }
 
 // The lines of the oracle by our reader.
