@@ -134,12 +134,13 @@ Status LoadExchange::plan_together(collective::Exchange& exchange, const Status&
 Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node) {
   const auto world = static_cast<size_t>(exchange.size());
   std::vector<std::vector<std::byte>> parts;
+  std::vector<plan::StoredBlock> asked;
   Status mine = alone([&]() -> Status {
     placed_ = place_blocks(wanted_.blocks, setting_.opened.files());
-    plan::WantList asked{exchange.rank(), exchange.size(), node, {}, 0, {}};
-    std::vector<plan::WantList> by_home(world, asked);
-    asked_ = exchangeable(placed_);
-    for (const plan::StoredBlock& block : asked_)
+    asked = exchangeable(placed_);
+    const plan::WantList none{exchange.rank(), exchange.size(), node, {}, 0, {}};
+    std::vector<plan::WantList> by_home(world, none);
+    for (const plan::StoredBlock& block : asked)
       by_home[static_cast<size_t>(plan::home_of(block, exchange.size()))].blocks.push_back(block);
     for (const plan::WantList& each : by_home) {
       SHW_ASSIGN_OR_RETURN(parts.emplace_back(), plan::encode(each));
@@ -167,7 +168,7 @@ Status LoadExchange::find_routes(collective::Exchange& exchange, int32_t node) {
       SHW_ASSIGN_OR_RETURN(answers.emplace_back(),
                            plan::decode<plan::ExchangePlan>(gathered.part(home)));
     }
-    SHW_ASSIGN_OR_RETURN(plan_, plan::join_answers(asked_, answers, exchange.rank()));
+    SHW_ASSIGN_OR_RETURN(plan_, plan::join_answers(asked, answers, exchange.rank()));
     spread_routes(placed_, &plan_);
     return {};
   });

@@ -83,7 +83,6 @@ class LoadExchange {
   const ExchangeRule rule_;
   const Clock& clock_;
   std::vector<plan::StoredBlock> placed_;  // the blocks of wanted_
-  std::vector<plan::StoredBlock> asked_;   // those that lie apart
   plan::ExchangePlan plan_;
   std::optional<BlockExchange> blocks_;
   BlockReadTotals tried_;

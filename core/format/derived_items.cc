@@ -15,6 +15,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/concurrency/mutex.h"
+#include "core/format/read_only_object.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shardwright::format {
@@ -68,10 +69,6 @@ void gather_part(const ViewPart& part, uint64_t element_bytes, std::byte* first_
   gather({first_element, element_bytes, part.shape, part.strides}, part.begin, to);
 }
 
-Status only_read() {
-  return internal_error("a file that is made of others cannot be written");
-}
-
 }  // namespace
 
 bool is_packed(std::span<const int64_t> shape, std::span<const int64_t> strides) {
@@ -105,15 +102,15 @@ Result<uint64_t> elements_spanned(std::span<const int64_t> shape,
 }
 
 // The file that does not exist.
-class DerivedObject final : public storage::StorageObject {
+class DerivedObject final : public ReadOnlyObject {
  public:
   DerivedObject(const DerivedItems& items, DerivedItems::OpenFile open_file, std::string name)
-      : items_(items), open_file_(std::move(open_file)), name_(std::move(name)) {}
+      : ReadOnlyObject(std::move(name)), items_(items), open_file_(std::move(open_file)) {}
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override {
     if (offset > items_.size_bytes() || data.size() > items_.size_bytes() - offset)
       return out_of_range(fmt::format("{} bytes at {} of {} ({} bytes)", data.size(), offset,
-                                      escape_text(name_), items_.size_bytes()));
+                                      escape_text(name()), items_.size_bytes()));
     while (!data.empty()) {
       const DerivedItems::Item& item = items_.item_at(offset);
       const uint64_t begin = offset - item.offset;
@@ -130,12 +127,6 @@ class DerivedObject final : public storage::StorageObject {
     }
     return {};
   }
-  Status write_at(uint64_t, std::span<const std::byte>) override { return only_read(); }
-  Status truncate(uint64_t) override { return only_read(); }
-  Status sync() override { return only_read(); }
-  Status commit(storage::CommitCondition, std::string_view) override { return only_read(); }
-  void abort() override {}
-  Status close() override { return {}; }
   Result<storage::ObjectStat> stat() override {
     storage::ObjectStat stat;
     stat.size_bytes = items_.size_bytes();
@@ -180,9 +171,9 @@ class DerivedObject final : public storage::StorageObject {
                "memory",
                fmt::format("{}: a view of shape [{}] and strides [{}] spans {} bytes of its file "
                            "from {}, more than the {} that are read at once",
-                           escape_text(name_), fmt::join(view.shape, ","),
+                           escape_text(name()), fmt::join(view.shape, ","),
                            fmt::join(view.strides, ","), bytes, view.offset, kMaxKeptBytes))
-        .with_detail("file", name_)
+        .with_detail("file", name())
         .with_detail("offset", fmt::to_string(view.offset))
         .with_detail("hint", "read larger parts of the tensor at a time, or save it contiguous");
   }
@@ -199,7 +190,6 @@ class DerivedObject final : public storage::StorageObject {
 
   const DerivedItems& items_;
   const DerivedItems::OpenFile open_file_;
-  const std::string name_;
   Mutex kept_mutex_;  // held while a view is read, so that it is read once
   // Co-owned by reads that gather from it.
   std::shared_ptr<Bytes> kept_ SHW_GUARDED_BY(kept_mutex_);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/read_only_object.h"
 #include "core/format/torch_dcp/derived_views_internal.h"
 
 namespace shardwright::format::torch_dcp::internal {
@@ -28,17 +29,17 @@ std::pair<std::shared_ptr<const DerivedItems>, uint64_t> DerivedViews::part_at(
 }
 
 // Parts are opened when they are read first.
-class DerivedViewsFile final : public storage::StorageObject {
+class DerivedViewsFile final : public ReadOnlyObject {
  public:
   DerivedViewsFile(const DerivedViews& views, DerivedItems::OpenFile open_file, std::string name)
-      : views_(views), open_file_(std::move(open_file)), name_(std::move(name)) {}
+      : ReadOnlyObject(std::move(name)), views_(views), open_file_(std::move(open_file)) {}
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override {
     while (!data.empty()) {
       const auto [part, begin] = views_.part_at(offset);
       if (part == nullptr)
         return out_of_range(fmt::format("{} bytes at {} of {}, where nothing is", data.size(),
-                                        offset, escape_text(name_)));
+                                        offset, escape_text(name())));
       const uint64_t left = part->size_bytes() - (offset - begin);
       const auto to = data.first(static_cast<size_t>(std::min<uint64_t>(data.size(), left)));
       SHW_RETURN_IF_ERROR(object_of(part, begin)->read_at(offset - begin, to));
@@ -47,21 +48,11 @@ class DerivedViewsFile final : public storage::StorageObject {
     }
     return {};
   }
-  Status write_at(uint64_t, std::span<const std::byte>) override { return only_read(); }
-  Status truncate(uint64_t) override { return only_read(); }
-  Status sync() override { return only_read(); }
-  Status commit(storage::CommitCondition, std::string_view) override { return only_read(); }
-  void abort() override {}
-  Status close() override { return {}; }
   Result<storage::ObjectStat> stat() override {
     return unimplemented("a derived file that grows while it is read has no size");
   }
 
  private:
-  Status only_read() const {
-    return internal_error(fmt::format("'{}' is only read", escape_text(name_)));
-  }
-
   struct OpenPart {
     std::shared_ptr<const DerivedItems> items;       // co-owned with the views
     std::shared_ptr<storage::StorageObject> object;  // co-owned by reads that are under way
@@ -70,13 +61,12 @@ class DerivedViewsFile final : public storage::StorageObject {
                                                     uint64_t begin) {
     const MutexLock lock(mutex_);
     OpenPart& open = open_[begin];
-    if (open.object == nullptr) open = {part, part->open(open_file_, name_)};
+    if (open.object == nullptr) open = {part, part->open(open_file_, name())};
     return open.object;
   }
 
   const DerivedViews& views_;
   const DerivedItems::OpenFile open_file_;
-  const std::string name_;
   Mutex mutex_;
   std::map<uint64_t, OpenPart> open_ SHW_GUARDED_BY(mutex_);
 };
