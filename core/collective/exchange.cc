@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/base/without_exceptions.h"
 #include "core/collective/exchange_internal.h"
 #include "core/collective/status_bytes_internal.h"
@@ -287,7 +288,7 @@ Result<std::optional<Difference>> Exchange::find_difference(uint64_t first_size,
   Difference found;
   const auto share = [&](std::vector<std::byte>* bytes, uint64_t size_bytes, int32_t root) {
     bytes->resize(static_cast<size_t>(size_bytes));
-    if (rank() == root) std::ranges::copy(said.bytes, bytes->begin());
+    if (rank() == root) copy_bytes(said.bytes, *bytes);
     Status moved = collective_.broadcast(call_, *bytes, root);
     return moved.ok() ? moved : break_off(std::move(moved));
   };

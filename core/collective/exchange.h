@@ -84,6 +84,7 @@ class Exchange {
   bool has_all_to_all() const { return collective_.has_all_to_all_v(); }
   // What has come to this rank from others so far.
   uint64_t received_bytes() const { return collective_.received_bytes(); }
+  std::string_view transport() const { return collective_.name(); }
 
   // Everybody gives its own status so far. Needs no memory unless a rank has failed.
   Status agree(uint32_t tag, const Status& mine) noexcept;

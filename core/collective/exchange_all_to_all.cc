@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/collective/exchange_internal.h"
 
 namespace shardwright::collective {
@@ -73,7 +74,7 @@ Status Exchange::swap(uint32_t tag, const Status& mine, std::span<const std::byt
     }
     SHW_RETURN_IF_ERROR(open_step({tag, {}, {}}, ready).status());
     if (world == 1) {
-      std::ranges::copy(in, out.begin());
+      copy_bytes(in, out);
       return {};
     }
     const Rows rows{in, in_sizes, out, out_sizes};

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/without_exceptions.h"
+
 namespace shardwright::collective::internal {
 namespace {
 
@@ -196,6 +198,14 @@ Status decode_status(std::span<const std::byte> bytes) {
     if (std::optional<Status> status = read_status(&reader)) return std::move(*status);
   }
   return internal_error("a rank failed, and the description of its failure cannot be read");
+}
+
+Status cause_for_others(const Status& cause) noexcept {
+  return without_exceptions("aborting a collective", [&] {
+    if (cause.ok()) return aborted("the collective was aborted");
+    if (cause.detail(kHostException).empty()) return cause;
+    return decode_status(encode_status(cause));
+  });
 }
 
 }  // namespace shardwright::collective::internal

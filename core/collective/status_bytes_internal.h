@@ -35,5 +35,8 @@ size_t encode_status_briefly(const Status& status,
                              std::span<std::byte, kBriefStatusBytes> room) noexcept;
 // INTERNAL for bytes that no rank of this version writes.
 Status decode_status(std::span<const std::byte> bytes);
+// The cause of an abort as other ranks of this process get it: never a success, and without the
+// exception of a host, which belongs to the rank whose callback failed.
+Status cause_for_others(const Status& cause) noexcept;
 
 }  // namespace shardwright::collective::internal

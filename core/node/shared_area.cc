@@ -65,6 +65,10 @@ void SharedArea::release() noexcept {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+void SharedArea::close_handle() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
 Result<SharedArea> SharedArea::map(int descriptor, uint64_t size_bytes) {
   void* const memory =
       ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);

@@ -37,6 +37,8 @@ class SharedArea {
   explicit operator bool() const { return !bytes_.empty(); }
   std::span<std::byte> bytes() const { return bytes_; }
   AreaHandle handle() const;
+  // Nobody finds it any more; the memory stays. Saves a descriptor.
+  void close_handle() noexcept;
 
  private:
   SharedArea(int descriptor, std::span<std::byte> bytes) : descriptor_(descriptor), bytes_(bytes) {}

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "core/tensor/minifloat_internal.h"
+#include "core/tensor/number_kernel_internal.h"
 
 namespace shardwright {
 namespace {
@@ -254,43 +255,13 @@ Codec codec_of(DType dtype) {
   }
 }
 
-// The pairs that training states use most, element by element in registers.
-template <typename From, typename To, To (*convert)(From)>
-void cast_directly(const std::byte* source, size_t count, std::byte* target) {
-  for (size_t i = 0; i < count; ++i) {
-    store<To>(convert(load<From>(source + i * sizeof(From))), target + i * sizeof(To));
-  }
-}
-
-float bfloat16_to_float(uint16_t code) {
-  return std::bit_cast<float>(uint32_t{code} << 16);
-}
-
-uint16_t float_to_bfloat16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
-  const uint32_t quiet_nan = (bits & 0x80000000) | 0x7FC00000;
-  return static_cast<uint16_t>(((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded) >> 16);
-}
-
-float float16_to_float(uint16_t code) {
-  const uint32_t magnitude = uint32_t{code} & 0x7FFF;
-  // Moves the exponent field over and corrects its bias by an exact product, subnormals included.
-  const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-  const uint32_t special = (magnitude << 13) | 0x7F800000;
-  const uint32_t bits = magnitude >= 0x7C00 ? special : std::bit_cast<uint32_t>(finite);
-  return std::bit_cast<float>(bits | (uint32_t{code} & 0x8000) << 16);
-}
-
-using DirectCast = void (*)(const std::byte* source, size_t count, std::byte* target);
-
-DirectCast direct_cast(DType from, DType to) {
-  if (from == DType::kFloat32 && to == DType::kBfloat16)
-    return cast_directly<float, uint16_t, float_to_bfloat16>;
-  if (from == DType::kBfloat16 && to == DType::kFloat32)
-    return cast_directly<uint16_t, float, bfloat16_to_float>;
-  if (from == DType::kFloat16 && to == DType::kFloat32)
-    return cast_directly<uint16_t, float, float16_to_float>;
+// The pairs that training uses most have loops of their own, chosen for this processor.
+internal::CastFunction direct_cast(DType from, DType to) {
+  const internal::NumberKernel& kernel = internal::best_number_kernel();
+  if (from == DType::kFloat32 && to == DType::kBfloat16) return kernel.float32_to_bfloat16;
+  if (from == DType::kBfloat16 && to == DType::kFloat32) return kernel.bfloat16_to_float32;
+  if (from == DType::kFloat32 && to == DType::kFloat16) return kernel.float32_to_float16;
+  if (from == DType::kFloat16 && to == DType::kFloat32) return kernel.float16_to_float32;
   return nullptr;
 }
 
@@ -321,8 +292,9 @@ Status cast_elements(DType from, std::span<const std::byte> source, DType to,
     if (count > 0) std::memcpy(target.data(), source.data(), count);
     return {};
   }
-  if (const DirectCast direct = direct_cast(from, to)) {
-    direct(source.data(), count, target.data());
+  if (const internal::CastFunction direct = direct_cast(from, to)) {
+    direct(reinterpret_cast<const unsigned char*>(source.data()), count,
+           reinterpret_cast<unsigned char*>(target.data()));
     return {};
   }
   const auto decode = codec_of(from).decode;
