@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/copy_bytes.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
@@ -20,7 +21,7 @@ struct BlockFiller::Bytes {
 
   Status copy(uint64_t begin, std::span<std::byte> to) const {
     if (window.device != nullptr) return window.device->gather(window, begin, to);
-    std::ranges::copy(object.subspan(begin, to.size()), to.begin());
+    copy_bytes(object.subspan(begin, to.size()), to);
     return {};
   }
 
@@ -37,10 +38,10 @@ BlockFiller::BlockFiller(const device::Devices& devices, const format::RankConte
   digest_begins_.push_back(0);
   uint64_t count = 0;
   for (const plan::WriteItem& item : source.list.items) {
-    if (source.digests) count += integrity::block_count(item.size_bytes);
+    count += integrity::block_count(item.size_bytes);
     digest_begins_.push_back(count);
   }
-  digests_.resize(static_cast<size_t>(count));
+  if (source.digests) digests_.resize(static_cast<size_t>(count));
 }
 
 Result<BlockFiller::Bytes> BlockFiller::bytes_of(const plan::WriteItem& item) const {
@@ -124,6 +125,17 @@ Status BlockFiller::fill_part(const WriteTask& task, const format::PlacedItem& p
   return {};
 }
 
+Status BlockFiller::read_run(const WrappedRun& wanted) {
+  const plan::WriteItem& item = source_.list.items[wanted.run.item];
+  SHW_ASSIGN_OR_RETURN(const Bytes bytes, bytes_of(item));
+  Status status = wanted.is_digested
+                      ? fill_blocks(wanted.run.item, bytes, wanted.run.begin, wanted.run.to)
+                      : bytes.copy(wanted.run.begin, wanted.run.to);
+  if (status.ok() || item.piece == plan::kObjectPiece) return status;
+  return device::with_tensor(std::move(status), "reading",
+                             source_.state.tensors().name(item.entry));
+}
+
 // Of a run that begins where a digest block does, and ends there or with its item.
 void BlockFiller::digest_run(const WantedRun& run) {
   const integrity::Digest128 key = key_of(source_.list.items[run.item]);
@@ -146,8 +158,8 @@ Status BlockFiller::fill_from_source(const format::FileLayout& layout, const Wri
     runs.push_back({items[task.first_item].item, task.begin, buffer});
     return bytes_->read(runs);
   }
-  std::ranges::fill(buffer, std::byte{0});
-  if (task.begin == 0) std::ranges::copy(layout.head, buffer.begin());
+  zero_bytes(buffer);
+  if (task.begin == 0) copy_bytes(layout.head, buffer);
   std::vector<size_t> digested;  // numbers of runs
   for (size_t i = task.first_item; i < items.size() && items[i].position < task.end; ++i) {
     const format::PlacedItem& placed = items[i];
@@ -171,6 +183,7 @@ Status BlockFiller::fill_from_source(const format::FileLayout& layout, const Wri
 
 Status BlockFiller::fill(const format::FileLayout& layout, const WriteTask& task,
                          std::span<std::byte> buffer) {
+  if (layout.is_own && !layout.wrappings.empty()) return fill_wrapped(layout, task, buffer);
   if (bytes_ != nullptr) return fill_from_source(layout, task, buffer);
   const std::vector<format::PlacedItem>& items = layout.items;
   if (task.is_scattered) {
@@ -181,13 +194,13 @@ Status BlockFiller::fill(const format::FileLayout& layout, const WriteTask& task
   }
   uint64_t filled = task.begin;  // file offset up to which the buffer is done
   if (task.begin == 0) {
-    std::ranges::copy(layout.head, buffer.begin());
+    copy_bytes(layout.head, buffer);
     filled = layout.head.size();
   }
   const auto zero_until = [&](uint64_t offset) {
     const auto gap = buffer.subspan(static_cast<size_t>(filled - task.begin),
                                     static_cast<size_t>(offset - filled));
-    std::ranges::fill(gap, std::byte{0});
+    zero_bytes(gap);
   };
   for (size_t i = task.first_item; i < items.size() && items[i].position < task.end; ++i) {
     if (items[i].size_bytes == 0) continue;

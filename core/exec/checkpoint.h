@@ -34,8 +34,9 @@ struct BoxRead {
 struct ReadOutcome {
   uint64_t bytes_read = 0;
   uint64_t bytes_over_read = 0;
-  uint64_t bytes_cached = 0;  // of bytes_read, from the page cache
-  std::string io_engine;      // of batched reads; empty when there were none
+  uint64_t bytes_cached = 0;      // of bytes_read, from the page cache
+  uint64_t bytes_unverified = 0;  // wanted, and compared with nothing
+  std::string io_engine;          // of batched reads; empty when there were none
 };
 
 class Checkpoint {

@@ -133,7 +133,7 @@ Status CheckpointSource::read(std::span<const WantedRun> runs) {
     SHW_RETURN_IF_ERROR(checkpoint_.read_object_part(entries_.objects[item.entry], run.begin,
                                                      run.to, ReadRules(), call_));
   }
-  SHW_RETURN_IF_ERROR(checkpoint_.read_boxes(pending.reads, ReadRules(), call_).status());
+  SHW_RETURN_IF_ERROR(checkpoint_.read_boxes(pending.reads, rules_, call_).status());
   for (const Pending::Around& around : pending.around)
     std::memcpy(around.to.data(), around.bytes.data() + around.begin, around.to.size());
   if (taken_ != nullptr) taken_->add(runs);

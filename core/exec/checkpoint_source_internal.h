@@ -9,6 +9,7 @@
 
 #include "core/exec/checkpoint.h"
 #include "core/exec/content_source_internal.h"
+#include "core/exec/item_checksums.h"
 #include "core/plan/save_plan.h"
 #include "core/state/state.h"
 
@@ -33,7 +34,12 @@ class CheckpointSource final : public ContentSource {
         entries_(entries),
         list_(list),
         call_{control, nullptr, {}},
-        taken_(taken) {}
+        taken_(taken),
+        checksums_(checkpoint.opened()) {
+    if (!ItemChecksums::are_offered(checkpoint.opened())) return;
+    checksums_.expect(chunks_of(checkpoint.catalog(), entries.tensors), 0);
+    rules_.checksums = &checksums_;
+  }
 
   Status read(std::span<const WantedRun> runs) override;
   bool comes_in_blocks() const override { return checkpoint_.opened().digest_block_bytes() > 0; }
@@ -48,6 +54,8 @@ class CheckpointSource final : public ContentSource {
   const plan::WriteList& list_;
   const CallContext call_;
   TakenParts* const taken_;
+  ItemChecksums checksums_;  // of chunks, which come in runs
+  ReadRules rules_;
 };
 
 }  // namespace shardwright::exec::internal

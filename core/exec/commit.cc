@@ -165,6 +165,7 @@ class CommitTask {
     report_.bytes_files = input_.generation.file_bytes();
     const bool durable = input_.options.durability == Durability::kFull;
     report_.dir_fsync = durable ? directory_sync_ : "skipped";
+    for (std::string& note : input_.generation.notes()) report_.notes.push_back(std::move(note));
   }
 
   // Step 5, in storage.

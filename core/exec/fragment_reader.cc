@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/base/text.h"
+#include "core/exec/checksum_sink_internal.h"
 #include "core/exec/chunk_region_internal.h"
 #include "core/layout/box_bytes.h"
 #include "core/plan/load/catalog_index.h"
@@ -33,9 +35,7 @@ struct NeedMaker {
 
   NeedMaker(const format::OpenedCheckpoint& checkpoint, const FragmentRequest& request)
       : opened(checkpoint), unit(block_bytes_of(checkpoint)) {
-    const bool verified =
-        request.rules.verify == VerifyRule::kOnRead && checkpoint.digest_block_bytes() > 0;
-    whole_blocks = verified || request.whole_blocks;
+    whole_blocks = checks_blocks(checkpoint, request.rules) || request.whole_blocks;
   }
 
   Status add_region(uint64_t chunk, uint32_t user, const ChunkRegion& region) {
@@ -134,8 +134,8 @@ class CopySink final : public BlockSink {
     const ObjectTarget& target = request_.objects[need.user];
     const uint64_t begin = std::max(need.begin, target.begin);
     const uint64_t end = std::min(need.begin + block.size(), target.end());
-    std::ranges::copy(block.subspan(begin - need.begin, end - begin),
-                      target.memory.subspan(begin - target.begin).begin());
+    copy_bytes(block.subspan(begin - need.begin, end - begin),
+               target.memory.subspan(begin - target.begin));
   }
 
   // Where the chunk of a need goes as it is: a target that takes the whole chunk.
@@ -303,12 +303,25 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const FragmentRequest& request, const CallContext& call) {
   SHW_ASSIGN_OR_RETURN(FragmentNeeds needs,
                        fragment_needs(reader.runtime(), opened, request, call.control));
-  CopySink sink(opened.catalog(), request);
+  CopySink copies(opened.catalog(), request);
+  std::optional<ItemChecksums> own;
+  ItemChecksums* checksums = request.rules.checksums;
+  if (checksums == nullptr)
+    checksums = expect_whole_items(opened, request.rules, needs.needs, &own);
+  const uint64_t compared_before = checksums == nullptr ? 0 : checksums->compared_bytes();
+  std::optional<ChecksumSink> summing;
+  if (checksums != nullptr) summing.emplace(*checksums, copies);
+  BlockSink& sink = summing.has_value() ? static_cast<BlockSink&>(*summing) : copies;
   SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
                        reader.run(std::move(needs.needs), request.rules, call, sink));
   const uint64_t wanted = std::min(needs.wanted_bytes, totals.bytes_read);
-  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached,
-                     totals.io_engine};
+  ReadOutcome outcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached, 0,
+                      totals.io_engine};
+  const uint64_t compared =
+      checksums == nullptr ? 0 : checksums->compared_bytes() - compared_before;
+  if (!checks_blocks(opened, request.rules))
+    outcome.bytes_unverified = needs.wanted_bytes - std::min(compared, needs.wanted_bytes);
+  return outcome;
 }
 
 }  // namespace shardwright::exec::internal

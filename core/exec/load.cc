@@ -259,7 +259,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
   internal::write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
-  report->bytes_received = exchange.received_bytes();
+  report->note_exchange(exchange.received_bytes(), exchange.transport());
   note(runtime, collective, LogLevel::kInfo, [&] {
     return fmt::format("loaded: {} bytes read in {} us", report->bytes_read,
                        report->elapsed_ns / 1000);

@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
+#include "core/exec/block_io_internal.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
 
@@ -30,7 +31,9 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
   report.rank = plan.rank;
   report.verify = options.verify == VerifyRule::kOnRead ? "on_read" : "off";
   report.digests = checkpoint.opened().digest_block_bytes() > 0;
-  if (!report.digests)
+  report.checksums =
+      options.verify == VerifyRule::kOnRead && ItemChecksums::are_offered(checkpoint.opened());
+  if (!report.digests && !report.checksums)
     report.notes.emplace_back("the checkpoint has no digests; payload was not checked");
   report.objects = plan.objects.size();
   uint64_t last_chunk = UINT64_MAX;
@@ -118,7 +121,7 @@ LoadReads::LoadReads(const LoadInput& input, const plan::LoadPlan& plan, State& 
   request_.objects = objects_.targets;
   request_.rules = {input.options.verify, input.options.read_path};
   request_.whole_blocks = shares;
-  sink_ = make_copy_sink(stored_, request_);
+  copies_ = make_copy_sink(stored_, request_);
 }
 
 Status LoadReads::prepare() {
@@ -126,6 +129,9 @@ Status LoadReads::prepare() {
   if (call_.progress != nullptr) call_.progress->enter(Stage::kReading);
   SHW_ASSIGN_OR_RETURN(
       needs_, fragment_needs(input_.runtime, input_.checkpoint.opened(), request_, call_.control));
+  if (expect_whole_items(input_.checkpoint.opened(), request_.rules, needs_.needs, &checksums_) !=
+      nullptr)
+    summing_.emplace(*checksums_, *copies_);
   if (!request_.whole_blocks) return {};
   wanted_ = wanted_blocks(&needs_.needs);
   uint64_t bytes = 0;
@@ -134,8 +140,27 @@ Status LoadReads::prepare() {
   return {};
 }
 
+// What nobody checks and the page cache holds costs each rank one copy; through the memory of its
+// machine it would be two.
+bool LoadReads::is_at_hand() {
+  if (checks_blocks(input_.checkpoint.opened(), request_.rules)) return false;
+  BlockIo io(setting());
+  const std::vector<ReadTask> tasks = make_read_tasks(&needs_.needs, io.task_rules());
+  io.expect(needs_.needs, tasks);
+  return std::ranges::all_of(tasks, [&](const ReadTask& task) { return io.is_cached(task); });
+}
+
+Status LoadReads::leave_what_is_at_hand() {
+  if (wanted_.blocks.empty() || input_.options.exchange == ExchangeRule::kAlways) return {};
+  if (is_at_hand()) wanted_ = {{}, {0}};
+  return {};
+}
+
 Status LoadReads::share(collective::Exchange& exchange, const Status& ready) noexcept {
   const Trace::Span span(input_.trace, "share");
+  Status able = ready;
+  if (able.ok())
+    able = without_exceptions("asking the page cache", [&] { return leave_what_is_at_hand(); });
   GroupRules rules;
   const uint64_t alignment =
       std::max<uint64_t>(input_.checkpoint.location().storage->alignment(), 1);
@@ -144,7 +169,7 @@ Status LoadReads::share(collective::Exchange& exchange, const Status& ready) noe
   rules.most_bytes = std::min(input_.runtime.staging().budget_bytes(), kSharedAreaBytes);
   rules.machine = input_.runtime.machine();
   NodeMeeting meeting(exchange, rules, call_.control);
-  return find_partners(exchange, ready, meeting);
+  return find_partners(exchange, able, meeting);
 }
 
 Status LoadReads::find_partners(collective::Exchange& exchange, const Status& ready,
@@ -156,13 +181,13 @@ Status LoadReads::find_partners(collective::Exchange& exchange, const Status& re
   return {};
 }
 
-ReadSetting LoadReads::setting() const {
+ReadSetting LoadReads::setting() {
   return {input_.runtime,
           input_.checkpoint.location(),
           input_.checkpoint.opened(),
           request_.rules,
           call_,
-          *sink_,
+          sink(),
           input_.trace};
 }
 
@@ -224,9 +249,7 @@ Result<Report> LoadReads::run(collective::Exchange* exchange, bool* ended) noexc
 Status LoadReads::want_parts() {
   const bool whole =
       request_.whole_blocks && *group_ == nullptr && !is_exchanged() && !planned_.has_value();
-  const bool verifies = request_.rules.verify != VerifyRule::kOff &&
-                        input_.checkpoint.opened().digest_block_bytes() > 0;
-  if (!whole || verifies) return {};
+  if (!whole || checks_blocks(input_.checkpoint.opened(), request_.rules)) return {};
   request_.whole_blocks = false;
   SHW_ASSIGN_OR_RETURN(
       needs_, fragment_needs(input_.runtime, input_.checkpoint.opened(), request_, call_.control));
@@ -247,7 +270,7 @@ Status LoadReads::read_rest() {
   const BlockReader reader(input_.runtime, input_.checkpoint.location(), input_.checkpoint.opened(),
                            input_.trace);
   SHW_ASSIGN_OR_RETURN(totals_,
-                       reader.run(std::move(rest_), request_.rules, call_, *sink_, group_->get()));
+                       reader.run(std::move(rest_), request_.rules, call_, sink(), group_->get()));
   return {};
 }
 
@@ -260,6 +283,14 @@ Result<Report> LoadReads::finish(int64_t begin_ns) {
   report.bytes_read = totals_.bytes_read;
   report.bytes_over_read = totals_.bytes_read - std::min(needs_.wanted_bytes, totals_.bytes_read);
   report.bytes_cached = totals_.bytes_cached;
+  if (!checks_blocks(input_.checkpoint.opened(), request_.rules)) {
+    const uint64_t compared = checksums_.has_value() ? checksums_->compared_bytes() : 0;
+    report.bytes_unverified = needs_.wanted_bytes - std::min(compared, needs_.wanted_bytes);
+  }
+  if (report.checksums && report.bytes_unverified > 0)
+    report.notes.push_back(fmt::format(
+        "{} bytes were not checked: their checksums are of more than what was read of them",
+        report.bytes_unverified));
   report.io_engine = totals_.io_engine;
   report.memory_budget = input_.runtime.staging().budget_bytes();
   report.staging_peak_bytes = input_.runtime.staging().peak_bytes();

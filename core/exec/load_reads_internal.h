@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/collective/exchange.h"
+#include "core/exec/checksum_sink_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_exchange_internal.h"
 #include "core/exec/node_meeting_internal.h"
@@ -67,8 +68,11 @@ class LoadReads {
 
  private:
   bool is_exchanged() const { return exchanged_.has_value() && exchanged_->is_on(); }
-  ReadSetting setting() const;
+  ReadSetting setting();
+  BlockSink& sink() { return summing_.has_value() ? static_cast<BlockSink&>(*summing_) : *copies_; }
   BlockExchange::Wanted wanted() const;
+  bool is_at_hand();
+  Status leave_what_is_at_hand();
   Status want_parts();
   Status read_rest();
   Status find_partners(collective::Exchange& exchange, const Status& ready, NodeMeeting& meeting);
@@ -82,7 +86,9 @@ class LoadReads {
   ObjectBytes objects_;
   const PlanFragments fragments_;
   FragmentRequest request_;
-  std::unique_ptr<BlockSink> sink_;
+  std::unique_ptr<BlockSink> copies_;
+  std::optional<ItemChecksums> checksums_;  // where the checkpoint has them and they are looked at
+  std::optional<ChecksumSink> summing_;     // in front of the copies then
   FragmentNeeds needs_;
   WantedList wanted_;
   Result<std::unique_ptr<NodeGroup>> group_ = std::unique_ptr<NodeGroup>();

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/copy_bytes.h"
 #include "core/base/limits.h"
 #include "core/base/without_exceptions.h"
 #include "core/integrity/digest.h"
@@ -219,7 +220,7 @@ Status NodeMeeting::make_list(std::span<const WantedBlock> wanted) {
   head_of(own_list_).mark = mark_;
   own_blocks_.reserve(wanted.size());
   for (const WantedBlock& block : wanted) own_blocks_.push_back({.block = block});
-  std::ranges::copy(bytes_of(own_blocks_), own_list_.bytes().subspan(kListBegin).begin());
+  copy_bytes(bytes_of(own_blocks_), own_list_.bytes().subspan(kListBegin));
   return {};
 }
 

@@ -25,12 +25,15 @@ enum class ReadPath : int32_t { kAuto = 0, kDirect = 1, kBuffered = 2 };
 // always.
 enum class ExchangeRule : int32_t { kAuto = 0, kOff = 1, kAlways = 2 };
 
+class ItemChecksums;
+
 struct ReadRules {
   constexpr ReadRules(VerifyRule verifies = VerifyRule::kOnRead,  // NOLINT: implicit on purpose
                       ReadPath takes = ReadPath::kAuto)
       : verify(verifies), path(takes) {}
   VerifyRule verify;
   ReadPath path;
+  ItemChecksums* checksums = nullptr;  // of items that come by several calls; outlives the call
 };
 // What is stored, not what the page cache says of it.
 inline constexpr ReadRules kFromDevice{VerifyRule::kOnRead, ReadPath::kDirect};

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/copy_bytes.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
@@ -61,6 +62,7 @@ class RankFilesWriter {
   struct File {
     format::FileLayout layout;
     std::vector<WriteTask> tasks;
+    uint64_t end = 0;  // of the last of them
     std::unique_ptr<storage::StorageObject> object;
     std::optional<PartWriter> parts;  // of object
     bool made = false;
@@ -76,14 +78,7 @@ class RankFilesWriter {
     result_.generation = list_.generation;
     result_.plan_digest = list_.plan_digest;
     result_.payload_bytes = list_.payload_bytes();
-    const bool in_blocks = input_.bytes != nullptr && input_.bytes->comes_in_blocks();
-    for (uint32_t f = 0; f < files_.size(); ++f) {
-      files_[f].tasks = make_write_tasks(files_[f].layout, kWriteBlockBytes, in_blocks);
-      for (const WriteTask& range : files_[f].tasks) {
-        tasks_.push_back({f, range});
-        block_bytes_ = std::max(block_bytes_, lead_of(range) + range.end - range.begin);
-      }
-    }
+    cut_tasks();
     if (Progress* progress = input_.call.progress; progress != nullptr) {
       uint64_t bytes = 0;
       for (const Task& task : tasks_) bytes += shown_bytes(files_[task.file].layout, task.range);
@@ -100,6 +95,25 @@ class RankFilesWriter {
     SHW_RETURN_IF_ERROR(named_step("sync_prefix", [this] { return sync_names(); }));
     if (input_.sync_ns != nullptr) *input_.sync_ns = clock.monotonic_ns() - begin_ns;
     return {};
+  }
+
+  // Those of what lies around large items come last.
+  void cut_tasks() {
+    CuttingRules rules{.capacity_bytes = kWriteBlockBytes, .in_order = !positional_};
+    rules.in_blocks = input_.bytes != nullptr && input_.bytes->comes_in_blocks();
+    for (uint32_t f = 0; f < files_.size(); ++f) {
+      File& file = files_[f];
+      file.tasks = make_write_tasks(file.layout, rules);
+      if (!file.layout.wrappings.empty()) filler_.keep_checksums();
+      for (const WriteTask& range : file.tasks) {
+        tasks_.push_back({f, range});
+        file.end = std::max(file.end, range.end);
+        block_bytes_ = std::max(block_bytes_, lead_of(range) + range.end - range.begin);
+      }
+    }
+    const auto around = std::ranges::stable_partition(
+        tasks_, [](const Task& task) { return task.range.part != WriteTask::Part::kAround; });
+    first_around_ = tasks_.size() - around.size();
   }
 
   // One step on all files.
@@ -146,7 +160,7 @@ class RankFilesWriter {
     options.file_mode = input_.options.file_mode;
     options.durable = durable_;
     options.direct = direct_ && layout.data_bytes >= kDirectFileBytes;
-    if (layout.is_own) options.expected_bytes = file->tasks.back().end + layout.tail_bytes;
+    if (layout.is_own) options.expected_bytes = file->end + layout.tail_bytes;
     if (layout.is_own && input_.made != nullptr) input_.made->push_back(layout.key);
     if (layout.is_own && input_.replaces) SHW_RETURN_IF_ERROR(storage_.remove(layout.key));
     SHW_ASSIGN_OR_RETURN(file->object, storage_.open(layout.key, options));
@@ -164,35 +178,41 @@ class RankFilesWriter {
       for (File& file : files_) SHW_RETURN_IF_ERROR(write_parts(file));
       return {};
     }
-    WorkQueue queue(tasks_.size());
+    SHW_RETURN_IF_ERROR(write_some({tasks_.data(), first_around_}));
+    return write_some(std::span<const Task>(tasks_).subspan(first_around_));
+  }
+
+  Status write_some(std::span<const Task> tasks) {
+    WorkQueue queue(tasks.size());
     const auto threads = static_cast<size_t>(input_.runtime.pool().thread_count());
-    const size_t workers = positional_ ? std::min(tasks_.size(), threads + 1) : 1;
-    return run_workers(input_.runtime.pool(), workers, &queue, [this](WorkQueue* shared) {
-      return batched_ ? write_batches(shared) : write_tasks(shared);
+    const size_t workers = positional_ ? std::min(tasks.size(), threads + 1) : 1;
+    if (tasks.empty()) return {};
+    return run_workers(input_.runtime.pool(), workers, &queue, [this, tasks](WorkQueue* shared) {
+      return batched_ ? write_batches(tasks, shared) : write_tasks(tasks, shared);
     });
   }
 
   // One worker: one staging block, filled and written again and again.
-  Status write_tasks(WorkQueue* queue) {
+  Status write_tasks(std::span<const Task> tasks, WorkQueue* queue) {
     size_t number = 0;
     if (!queue->next(&number)) return {};
     SHW_ASSIGN_OR_RETURN(const StagingBuffer block,
                          input_.runtime.staging().acquire(block_bytes_, input_.call.control));
     do {
       SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
-      File& file = files_[tasks_[number].file];
-      SHW_RETURN_IF_ERROR(with_file(write_task(file, tasks_[number].range, block.bytes()), file));
+      File& file = files_[tasks[number].file];
+      SHW_RETURN_IF_ERROR(with_file(write_task(file, tasks[number].range, block.bytes()), file));
     } while (queue->next(&number));
     return {};
   }
 
   // One worker: fills a block while others are written.
-  Status write_batches(WorkQueue* queue) {
+  Status write_batches(std::span<const Task> tasks, WorkQueue* queue) {
     size_t number = 0;
     if (!queue->next(&number)) return {};
     WriteWindow window(input_.runtime.staging(), input_.call.control, block_bytes_,
-                       [this](uint64_t ended, Status status) {
-                         const Task& task = tasks_[ended];
+                       [this, tasks](uint64_t ended, Status status) {
+                         const Task& task = tasks[ended];
                          if (status.ok()) count_progress(files_[task.file].layout, task.range);
                          return with_file(std::move(status), files_[task.file]);
                        });
@@ -203,8 +223,8 @@ class RankFilesWriter {
     }
     do {
       SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
-      File& file = files_[tasks_[number].file];
-      const WriteTask& task = tasks_[number].range;
+      File& file = files_[tasks[number].file];
+      const WriteTask& task = tasks[number].range;
       SHW_ASSIGN_OR_RETURN(const std::span<std::byte> block, window.block());
       if (task.is_scattered) {
         SHW_RETURN_IF_ERROR(with_file(write_task(file, task, block), file));
@@ -275,7 +295,7 @@ class RankFilesWriter {
   // Step 3a.
   Status write_tail(File& file) {
     if (!file.layout.is_own) return {};
-    const uint64_t position = file.tasks.back().end;
+    const uint64_t position = file.end;
     SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> tail,
                          input_.format.encode_tail(input_.contents, file.layout, position,
                                                    filler_.digests(), &result_));
@@ -301,8 +321,7 @@ class RankFilesWriter {
       size_t size_bytes = part.size();
       if (file.is_direct && size_bytes % kExtentAlignmentBytes != 0) {
         size_bytes += kExtentAlignmentBytes - size_bytes % kExtentAlignmentBytes;
-        std::ranges::fill(block.bytes().subspan(part.size(), size_bytes - part.size()),
-                          std::byte{0});
+        zero_bytes(block.bytes().subspan(part.size(), size_bytes - part.size()));
       }
       SHW_RETURN_IF_ERROR(file.object->write_at(position + begin, block.bytes().first(size_bytes)));
     }
@@ -355,6 +374,7 @@ class RankFilesWriter {
   BlockFiller filler_;
   std::vector<File> files_;
   std::vector<Task> tasks_;
+  size_t first_around_ = 0;        // of tasks_, which wait until those before them are written
   uint64_t block_bytes_ = 0;       // the longest of tasks_
   const File* current_ = nullptr;  // what a step works on, for messages
   bool batched_ = false;           // a file is worth it

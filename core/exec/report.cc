@@ -22,6 +22,7 @@ void add_identity(JsonWriter* json, const Report& report) {
   json->key("generation").text(report.generation);
   json->key("rank").number(report.rank);
   json->key("world_size").number(report.world_size);
+  json->key("collective").text(report.collective);
   json->key("durability").text(report.durability);
   json->key("digests").boolean(report.digests);
   if (report.checksums) json->key("checksums").boolean(true);
@@ -40,6 +41,8 @@ void add_counts(JsonWriter* json, const Report& report) {
   json->key("bytes_read").number_unsigned(report.bytes_read);
   json->key("bytes_over_read").number_unsigned(report.bytes_over_read);
   json->key("bytes_cached").number_unsigned(report.bytes_cached);
+  if (report.bytes_unverified > 0)
+    json->key("bytes_unverified").number_unsigned(report.bytes_unverified);
   json->key("bytes_total").number_unsigned(report.bytes_total);
   json->key("bytes_files").number_unsigned(report.bytes_files);
   json->key("bytes_received").number_unsigned(report.bytes_received);
@@ -116,6 +119,15 @@ void add_times(JsonWriter* json, const Report& report) {
 }
 
 }  // namespace
+
+void Report::note_exchange(uint64_t received_bytes, std::string_view transport) noexcept {
+  bytes_received = received_bytes;
+  try {
+    collective = transport;
+  } catch (...) {
+    collective.clear();
+  }
+}
 
 std::string Report::to_json() const {
   JsonWriter json;

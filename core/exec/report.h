@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardwright::exec {
@@ -48,9 +49,10 @@ struct Report {
   std::string generation;
   int32_t rank = 0;
   int32_t world_size = 1;
+  std::string collective;  // name of the transport between the ranks; empty where there was none
   std::string durability;  // "full", "none", "volatile" (of a storage that is not durable)
   bool digests = true;
-  bool checksums = false;        // a deep verification compared those of the format
+  bool checksums = false;        // those of the format were compared, where items came whole
   std::string verify;            // "on_read", "off", "structure", "deep"
   std::string dir_fsync = "ok";  // "ok", "unsupported", "skipped"
   std::string io_engine;  // of batched reads and writes: "io_uring", "threads"; empty without any
@@ -63,9 +65,11 @@ struct Report {
   uint64_t bytes_read = 0;       // from storage by this rank
   uint64_t bytes_over_read = 0;  // bytes_read - bytes that were wanted
   uint64_t bytes_cached = 0;     // of bytes_read, known to have come from the page cache
-  uint64_t bytes_total = 0;      // payload of the whole checkpoint
-  uint64_t bytes_files = 0;      // size of the data files: payload, headers, padding and indexes
-  uint64_t bytes_received = 0;   // by this rank from others, through the collective or a host
+  uint64_t bytes_unverified =
+      0;                        // wanted by a read or load, and compared with no digest or checksum
+  uint64_t bytes_total = 0;     // payload of the whole checkpoint
+  uint64_t bytes_files = 0;     // size of the data files: payload, headers, padding and indexes
+  uint64_t bytes_received = 0;  // by this rank from others, through the collective or a host
   uint64_t memory_budget = 0;
   uint64_t staging_peak_bytes = 0;
   std::vector<std::string> loaded;
@@ -79,6 +83,8 @@ struct Report {
   std::vector<StageTime> times;
   int64_t elapsed_ns = 0;
 
+  // After the outcome is certain: a name for which there is no memory is left out.
+  void note_exchange(uint64_t received_bytes, std::string_view transport) noexcept;
   // One object with "schema": 1; keys as above, lists in order.
   std::string to_json() const;
 };

@@ -41,7 +41,8 @@ struct Common {
         log(options.log != nullptr ? *options.log : null_log_sink()),
         clock(options.clock != nullptr ? *options.clock : real_clock()),
         random(options.random ? options.random : RandomSource(system_random)),
-        machine(options.machine) {
+        machine(options.machine),
+        formats(clock) {
     for (const auto& format : options.formats) formats.add(format);
   }
 

@@ -127,7 +127,7 @@ class CollectiveSave {
     note(LogLevel::kInfo,
          [&] { return fmt::format("saving to '{}'", escape_text(format::shown_path(location_))); });
     Result<Report> report = carry_out(ready);
-    if (report.ok()) report->bytes_received = exchange_.received_bytes();
+    if (report.ok()) report->note_exchange(exchange_.received_bytes(), exchange_.transport());
     note(LogLevel::kInfo, [&] {
       return report.ok() ? fmt::format("committed generation {}: {} bytes in {} files",
                                        steps_->generation(), report->bytes_total, report->files)

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/copy_bytes.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/parallel_internal.h"
 #include "core/storage/io_queue.h"
@@ -199,7 +200,7 @@ class SharedCall {
       for (; staged.is_checked && !staged.is_free(); ++staged.first) {
         const SharedRead& read = mine_[staged.first].read;
         if (!group_.is_free(read.number)) break;
-        std::ranges::copy(staged.bytes_of(read.exact), slot_of(read).begin());
+        copy_bytes(staged.bytes_of(read.exact), slot_of(read));
         publish(read);
         *moved = true;
       }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/exec/checkpoint_reader_internal.h"
+#include "core/exec/item_checksums.h"
 
 namespace shardwright::exec::internal {
 namespace {
@@ -110,6 +111,13 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
   std::array<uint64_t, 2> capacity{};
   integrity::TensorDigester digester(algorithm);
   TaskGroup hashing(total > kMinSlabBytes ? &runtime_.pool() : nullptr);
+  // Slabs end inside of chunks, so checksums are compared over all of them.
+  ReadRules rules;
+  ItemChecksums checksums(*opened_);
+  if (ItemChecksums::are_offered(*opened_)) {
+    checksums.expect(chunks_of(catalog, {&tensor, 1}), 0);
+    rules.checksums = &checksums;
+  }
   Box box;
   for (size_t turn = 0; slabs.next(&box); turn ^= 1) {
     SHW_ASSIGN_OR_RETURN(const uint64_t bytes, dtype_packed_bytes(dtype, box_element_count(box)));
@@ -118,7 +126,7 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
       capacity[turn] = bytes;
     }
     const BoxRead read{tensor, box, slab_view(memory[turn].get(), dtype, box.sizes)};
-    SHW_RETURN_IF_ERROR(read_boxes({&read, 1}, ReadRules(), call).status());
+    SHW_RETURN_IF_ERROR(read_boxes({&read, 1}, rules, call).status());
     SHW_RETURN_IF_ERROR(hashing.wait());  // the digest takes slabs in order, one at a time
     hashing.run([&digester, filled = std::span<const std::byte>(memory[turn].get(), bytes)] {
       digester.update(filled);

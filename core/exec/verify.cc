@@ -6,11 +6,13 @@
 // after the first finding, up to kMaxFindings.
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/exec/checkpoint_reader_internal.h"
+#include "core/exec/checksum_sink_internal.h"
 
 namespace shardwright::exec::internal {
 namespace {
@@ -224,7 +226,12 @@ Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCh
     SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs,
                          all_needs(reader.runtime(), opened, sound, call, &damage));
     if (call.progress != nullptr) call.progress->enter(Stage::kReading);
-    VerifySink sink(opened, &damage);
+    VerifySink found(opened, &damage);
+    std::optional<ItemChecksums> checksums;
+    std::optional<ChecksumSink> summing;
+    if (expect_whole_items(opened, kFromDevice, needs, &checksums) != nullptr)
+      summing.emplace(*checksums, found);
+    BlockSink& sink = summing.has_value() ? static_cast<BlockSink&>(*summing) : found;
     SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
                          reader.run(std::move(needs), kFromDevice, call, sink));
     report.bytes_read = totals.bytes_read;

@@ -13,8 +13,9 @@ namespace {
 // Cuts a range of a file.
 class TaskCutter {
  public:
-  TaskCutter(uint64_t begin, uint64_t capacity_bytes, std::vector<WriteTask>* tasks)
-      : capacity_(capacity_bytes), begin_(begin), tasks_(tasks) {}
+  TaskCutter(uint64_t begin, uint64_t capacity_bytes, std::vector<WriteTask>* tasks,
+             WriteTask::Part part = WriteTask::Part::kAll)
+      : capacity_(capacity_bytes), part_(part), begin_(begin), tasks_(tasks) {}
 
   // Bytes that may lie across a cut.
   void add_small(size_t item, uint64_t end) {
@@ -44,12 +45,13 @@ class TaskCutter {
     noted_ = true;
   }
   void cut(uint64_t at) {
-    tasks_->push_back({begin_, at, noted_ ? first_item_ : first_of_next_});
+    tasks_->push_back({begin_, at, noted_ ? first_item_ : first_of_next_, false, part_});
     begin_ = at;
     noted_ = false;
   }
 
-  const uint64_t capacity_;
+  uint64_t capacity_;
+  WriteTask::Part part_;
   uint64_t begin_;
   size_t first_item_ = 0;
   size_t first_of_next_ = 0;
@@ -57,23 +59,58 @@ class TaskCutter {
   std::vector<WriteTask>* tasks_;
 };
 
+uint64_t down_to_block(uint64_t offset) {
+  return offset / kExtentAlignmentBytes * kExtentAlignmentBytes;
+}
+// Fits: all that is placed ends below 2^62.
+uint64_t up_to_block(uint64_t offset) {
+  return down_to_block(offset + kExtentAlignmentBytes - 1);
+}
+
+uint64_t own_file_end(const format::FileLayout& layout) {
+  return up_to_block(std::max(layout.data_bytes, kExtentAlignmentBytes));
+}
+
 std::vector<WriteTask> own_file_tasks(const format::FileLayout& layout, uint64_t capacity_bytes) {
   std::vector<WriteTask> tasks;
   TaskCutter cutter(0, capacity_bytes, &tasks);
   for (size_t i = 0; i < layout.items.size(); ++i) {
     const format::PlacedItem& item = layout.items[i];
-    if (item.size_bytes == 0) continue;
-    const uint64_t item_end = item.position + item.size_bytes;
-    if (item.size_bytes < kSlabChunkLimitBytes) {
-      cutter.add_small(i, item_end);
-    } else {
-      cutter.add_blocks(i, item.position, item_end);
+    const uint64_t end = layout.wrapped_end(item);
+    if (layout.wrapped_begin(item) == end) continue;
+    if (is_large(item)) {
+      cutter.add_small(i, item.position);
+      cutter.add_blocks(i, item.position, item.position + item.size_bytes);
     }
+    cutter.add_small(i, end);
   }
-  uint64_t end = 0;  // fits: data end below 2^62
-  static_cast<void>(checked_round_up(std::max(layout.data_bytes, kExtentAlignmentBytes),
-                                     kExtentAlignmentBytes, &end));
-  cutter.finish(end, layout.items.size());
+  cutter.finish(own_file_end(layout), layout.items.size());
+  return tasks;
+}
+
+// Large items, then what lies around them.
+std::vector<WriteTask> wrapped_file_tasks(const format::FileLayout& layout,
+                                          uint64_t capacity_bytes) {
+  std::vector<WriteTask> tasks;
+  std::vector<WriteTask> around;
+  TaskCutter cutter(0, capacity_bytes, &around, WriteTask::Part::kAround);
+  for (size_t i = 0; i < layout.items.size(); ++i) {
+    const format::PlacedItem& item = layout.items[i];
+    const uint64_t end = layout.wrapped_end(item);
+    if (is_large(item)) {
+      const uint64_t item_end = item.position + item.size_bytes;
+      if (layout.wrapped_begin(item) < item.position) cutter.add_small(i, item.position);
+      cutter.finish(item.position, i);
+      TaskCutter blocks(item.position, capacity_bytes, &tasks, WriteTask::Part::kItem);
+      blocks.add_blocks(i, item.position, item_end);
+      blocks.finish(up_to_block(item_end), i);
+      cutter =
+          TaskCutter(down_to_block(item_end), capacity_bytes, &around, WriteTask::Part::kAround);
+    }
+    cutter.add_small(i, end);
+  }
+  cutter.finish(own_file_end(layout), layout.items.size());
+  tasks.insert(tasks.end(), around.begin(), around.end());
   return tasks;
 }
 
@@ -105,10 +142,12 @@ std::vector<WriteTask> shared_file_tasks(const format::FileLayout& layout, uint6
 
 }  // namespace
 
-std::vector<WriteTask> make_write_tasks(const format::FileLayout& layout, uint64_t capacity_bytes,
-                                        bool in_blocks) {
-  return layout.is_own ? own_file_tasks(layout, capacity_bytes)
-                       : shared_file_tasks(layout, capacity_bytes, in_blocks);
+std::vector<WriteTask> make_write_tasks(const format::FileLayout& layout,
+                                        const CuttingRules& rules) {
+  if (!layout.is_own) return shared_file_tasks(layout, rules.capacity_bytes, rules.in_blocks);
+  return layout.wrappings.empty() || rules.in_order
+             ? own_file_tasks(layout, rules.capacity_bytes)
+             : wrapped_file_tasks(layout, rules.capacity_bytes);
 }
 
 }  // namespace shardwright::exec::internal

@@ -13,9 +13,11 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/base/text.h"
 #include "core/concurrency/mutex.h"
 #include "core/format/read_only_object.h"
+#include "core/integrity/crc32.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shardwright::format {
@@ -119,8 +121,7 @@ class DerivedObject final : public ReadOnlyObject {
       if (item.is_strided) {
         SHW_RETURN_IF_ERROR(read_view(item.number, begin, part));
       } else {
-        const auto from = std::span(items_.memory_).subspan(item.number + begin, part.size());
-        std::ranges::copy(from, part.begin());
+        copy_bytes(std::span(items_.memory_).subspan(item.number + begin, part.size()), part);
       }
       offset += part.size();
       data = data.subspan(part.size());
@@ -144,6 +145,8 @@ class DerivedObject final : public ReadOnlyObject {
     if (span_bytes / kSpanOverRange <= to.size() + kFreeSpanBytes) {
       Bytes span(static_cast<size_t>(span_bytes));
       SHW_RETURN_IF_ERROR(read_file(view.file, view.offset + part.first_element * bytes, span));
+      if (span_bytes == span_of(view.shape, view.strides) * bytes)
+        SHW_RETURN_IF_ERROR(check_span(view, span));
       gather_part(part, bytes, span.data(), to);
       return {};
     }
@@ -161,9 +164,24 @@ class DerivedObject final : public ReadOnlyObject {
     kept_ = nullptr;
     auto fresh = std::make_shared<Bytes>(static_cast<size_t>(bytes));
     SHW_RETURN_IF_ERROR(read_file(view.file, view.offset, *fresh));
+    SHW_RETURN_IF_ERROR(check_span(view, *fresh));
     kept_ = fresh;
     kept_number_ = number;
     return fresh;
+  }
+
+  Status check_span(const StridedSource& view, std::span<const std::byte> bytes) const {
+    if (view.crc == 0) return {};
+    const uint32_t found = integrity::crc32(0, bytes);
+    if (found == view.crc) return {};
+    return data_loss(fmt::format("file '{}': CRC-32 of the {} bytes that a view spans at {} is "
+                                 "{:08x}, expected {:08x}",
+                                 escape_text(name()), bytes.size(), view.offset, found, view.crc))
+        .with_detail("file", name())
+        .with_detail("offset", fmt::to_string(view.offset))
+        .with_detail("length", fmt::to_string(bytes.size()))
+        .with_detail("expected", fmt::format("{:08x}", view.crc))
+        .with_detail("found", fmt::format("{:08x}", found));
   }
 
   Status too_wide(const StridedSource& view, uint64_t bytes) const {

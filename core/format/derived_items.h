@@ -30,7 +30,8 @@ struct StridedSource {
   uint64_t offset = 0;
   uint64_t element_bytes = 1;
   Dims shape;
-  Dims strides;  // in elements
+  Dims strides;      // in elements
+  uint32_t crc = 0;  // CRC-32 of all bytes from the first to the last element; 0 = not known
 };
 
 // Whether the elements lie packed in row-major order.
@@ -51,7 +52,8 @@ class DerivedItems {
 
   uint64_t size_bytes() const { return next_; }
   // The derived file, to be read; the items outlive it. name: for messages. Failures of opening and
-  // reading the stored files come with the first read.
+  // reading the stored files come with the first read; DATA_LOSS when what a view spans is read as
+  // a whole and has another checksum.
   std::unique_ptr<storage::StorageObject> open(OpenFile open_file, std::string name) const;
 
  private:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/concurrency/cancellation.h"
 #include "core/format/opened_checkpoint.h"
 #include "core/format/saving.h"
 
@@ -61,8 +62,8 @@ struct StoredMetadata {
 
 class FormatTable {
  public:
-  // With the formats of this library.
-  FormatTable();
+  // With the formats of this library. The clock outlives the table.
+  explicit FormatTable(const Clock& clock = real_clock());
   // Tried after those that are there.
   void add(std::shared_ptr<const Format> format);
   // Null when there is none of the name.

@@ -15,7 +15,9 @@
 #include "core/format/format.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
+#include "core/format/other_formats.h"
 #include "core/format/safetensors/safetensors_format.h"
+#include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_format.h"
 #include "core/format/torch_save/torch_save_format.h"
 
@@ -110,19 +112,11 @@ bool is_unfinished_name(std::string_view name) {
   const std::string_view top = name.substr(0, name.find('/'));
   const std::string temporary = fmt::format("{}.", native::kManifestName);
   return is_generation_id(top) ||
-         (top.starts_with(temporary) && is_generation_id(top.substr(temporary.size())));
+         (top.starts_with(temporary) && is_generation_id(top.substr(temporary.size()))) ||
+         !torch_dcp::generation_of_file(top).empty();
 }
 
-// What cannot be read. Some of these directories hold files of other formats as well, so they are
-// looked for first.
-struct Family {
-  std::string_view pattern;  // glob over a name relative to the prefix
-  std::string_view text;
-};
-constexpr Family kFamiliesOfFiles[] = {
-    {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
-    {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
-};
+// What cannot be read, where no format has been recognised.
 constexpr Family kFamilies[] = {
     {"*.ckpt", "MindSpore checkpoint files"},
     {"*.distcp", "a torch DCP checkpoint without its .metadata"},
@@ -157,10 +151,6 @@ Status explain_directory(const Sight& sight) {
                fmt::format("there is no checkpoint at '{}': nothing is there", escape_text(where)))
         .with_detail("file", where);
   }
-  const Family* const family = family_of(sight, kFamilies);
-  if (family != nullptr) return only_listed(where, family->text);
-  const Family* const single = family_of(sight, kFamiliesOfSingleFiles);
-  if (single != nullptr) return one_by_one(where, single->text);
   const auto unfinished = std::ranges::count_if(names, is_unfinished_name);
   const auto locks = std::ranges::count_if(names, is_lock);
   if (static_cast<size_t>(unfinished + locks) == names.size()) {
@@ -174,6 +164,10 @@ Status explain_directory(const Sight& sight) {
             "a first save is running or was killed here; after the next save `shardwright gc` "
             "removes what it left");
   }
+  const Family* const family = family_of(sight, kFamilies);
+  if (family != nullptr) return only_listed(where, family->text);
+  const Family* const single = family_of(sight, kFamiliesOfSingleFiles);
+  if (single != nullptr) return one_by_one(where, single->text);
   if (std::ranges::any_of(names,
                           [](const std::string& name) { return glob_matches("step-*/*", name); })) {
     return invalid_argument(
@@ -217,9 +211,9 @@ bool Sight::has_name(std::string_view pattern) const {
   });
 }
 
-FormatTable::FormatTable() {
+FormatTable::FormatTable(const Clock& clock) {
   add(native::make_format());
-  add(torch_dcp::make_format());
+  add(torch_dcp::make_format(clock));
   add(safetensors::make_format());
   add(torch_save::make_format());
 }

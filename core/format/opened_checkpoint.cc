@@ -14,6 +14,10 @@ Result<std::unique_ptr<storage::StorageObject>> OpenedCheckpoint::open_derived()
       fmt::format("format '{}' makes nothing of its files, and was asked for it", format_name()));
 }
 
+Result<std::optional<uint32_t>> OpenedCheckpoint::item_checksum(const StoredItem&) const {
+  return std::optional<uint32_t>();
+}
+
 Status OpenedCheckpoint::check_checksums(uint32_t) const {
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,9 +93,13 @@ class OpenedCheckpoint {
   // file that passes is prepared.
   virtual Status check_file(uint32_t file) const = 0;
   // Whether files carry checksums of their own, of parts that are no blocks of chunks (records of
-  // archives): only a deep verification compares them.
+  // archives). What is read whole is compared with its checksum.
   virtual bool has_checksums() const { return false; }
-  // Reads all of the file that has one and compares it. DATA_LOSS naming file, record and place.
+  // CRC-32 of all bytes of a chunk or object as its extent has them; nullopt when none is stored of
+  // just these. Its place is known (locate); may read some bytes beside it. DATA_LOSS as locate.
+  virtual Result<std::optional<uint32_t>> item_checksum(const StoredItem& item) const;
+  // Reads what else of the file has a checksum, and compares it. DATA_LOSS naming file, record and
+  // place.
   virtual Status check_checksums(uint32_t file) const;
   // Reads again what open read. DATA_LOSS with detail file when it is gone or is not what was
   // opened; ABORTED "replaced while reading" as explain_missing, unless this generation is kept.

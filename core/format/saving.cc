@@ -2,8 +2,12 @@
 #include "core/format/saving.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 
 namespace shardwright::format {
 
@@ -11,6 +15,37 @@ bool CurrentCheckpoint::names(std::string_view which) const {
   if (!exists) return false;
   return generation == which ||
          std::ranges::find(kept_generations, which) != kept_generations.end();
+}
+
+void GenerationList::add(std::string_view generation, const storage::ListEntry& entry) {
+  GenerationInfo& info = found_[std::string(generation)];
+  info.generation = generation;
+  info.named = current_.names(generation);
+  info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
+  info.size_bytes += entry.stat.size_bytes;
+  info.keys.push_back(entry.key);
+}
+
+std::vector<GenerationInfo> GenerationList::take() {
+  std::vector<GenerationInfo> generations;
+  generations.reserve(found_.size());
+  for (auto& [generation, info] : found_) generations.push_back(std::move(info));
+  return generations;
+}
+
+Status check_names_generation(const CurrentCheckpoint& current, std::string_view commit_key) {
+  if (!current.damaged) return {};
+  return data_loss(fmt::format("{} is damaged, so it is unknown which generation it names",
+                               escape_text(commit_key)))
+      .with_detail("file", commit_key);
+}
+
+Status check_keeps_none(const SaveSettings& settings, std::string_view index) {
+  if (settings.keep_generations <= 1) return {};
+  return invalid_argument(fmt::format("keep_generations is {}; {} names one generation, so earlier "
+                                      "ones cannot be kept",
+                                      settings.keep_generations, index))
+      .with_detail("parameter", "keep_generations");
 }
 
 Status remove_in_flight(const Location& location, std::string_view commit_key,
@@ -29,11 +64,18 @@ Result<uint64_t> remove_parts(storage::Storage& storage, const StoredParts& part
     note(removed.status());
     bytes += removed.ok() ? *removed : 0;
   }
+  // Each by itself: what cannot be looked at for want of memory may still go.
   for (const std::string& key : parts.keys) {
-    const Result<storage::ObjectStat> stat = storage.stat(key);
-    const Status removed = storage.remove(key);
+    uint64_t size_bytes = 0;
+    static_cast<void>(without_exceptions("looking at a file", [&] {
+      const Result<storage::ObjectStat> stat = storage.stat(key);
+      if (stat.ok()) size_bytes = stat->size_bytes;
+      return Status();
+    }));
+    const Status removed =
+        without_exceptions("removing a file", [&] { return storage.remove(key); });
     note(removed);
-    if (removed.ok() && stat.ok()) bytes += stat->size_bytes;
+    if (removed.ok()) bytes += size_bytes;
   }
   if (!first_failure.ok()) return first_failure;
   return bytes;

@@ -50,6 +50,8 @@ struct CurrentCheckpoint {
   std::string generation;  // "" = damaged, or the format has none
   std::string version;     // of the object whose commit is the commit; empty = not offered
   bool damaged = false;
+  // Keys that go with it, of formats in which it says them one by one.
+  std::vector<std::string> named_keys;
   std::vector<std::string> kept_generations;  // newest first
 
   bool names(std::string_view which) const;  // as its own generation or as one that is kept
@@ -64,6 +66,22 @@ struct GenerationInfo {
   std::vector<std::string> keys;  // to remove when the generation goes
 };
 
+// The generations of a place, from the objects that are theirs by their names.
+class GenerationList {
+ public:
+  // current outlives the list.
+  explicit GenerationList(const CurrentCheckpoint& current) : current_(current) {}
+  void add(std::string_view generation, const storage::ListEntry& entry);
+  // Ascending by id.
+  std::vector<GenerationInfo> take();
+
+ private:
+  const CurrentCheckpoint& current_;
+  std::map<std::string, GenerationInfo, std::less<>> found_;
+};
+// DATA_LOSS where the object whose commit is the commit is damaged: nobody can say what it names.
+Status check_names_generation(const CurrentCheckpoint& current, std::string_view commit_key);
+
 // What all parts of one save share.
 struct SaveSettings {
   bool durable = true;
@@ -75,12 +93,16 @@ struct SaveSettings {
   std::string writer;  // "shardwright 0.1.0"
 };
 
+// INVALID_ARGUMENT for a save that is to keep earlier generations; index: what names only one.
+Status check_keeps_none(const SaveSettings& settings, std::string_view index);
+
 // What one rank stores. local is the plan that the list was made from. All outlive it.
 struct RankContents {
   const State& state;
   const plan::LocalPlan& local;
   const plan::WriteList& list;
   bool digests = true;
+  uint32_t file_number = 0;  // of several files of a rank, each written by itself
 
   // Of an entry: in a description rank 0 stands for each rank in turn.
   int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
@@ -97,12 +119,25 @@ struct Scatter {
   std::vector<Loop> loops;
 };
 
+// What stands right around an item of an own file and says its CRC-32: records of an archive.
+struct Wrapping {
+  std::vector<std::byte> front;
+  std::vector<std::byte> behind;
+  // Where in each the checksum goes, 4 bytes, little-endian. A storage without kPositionalWrite
+  // takes none in front: there a file is written once from its beginning to its end.
+  std::vector<uint32_t> front_checksums;
+  std::vector<uint32_t> behind_checksums;
+};
+
 struct PlacedItem {
   static constexpr uint32_t kTogether = 0xFFFFFFFF;
+  static constexpr uint32_t kBare = 0xFFFFFFFF;
   uint32_t item = 0;      // number in the list
-  uint64_t position = 0;  // in the file, of its first byte
+  uint64_t position = 0;  // in the file, of its first byte; of one of kSlabChunkLimitBytes and more
+                          // in an own file a multiple of kExtentAlignmentBytes
   uint64_t size_bytes = 0;
   uint32_t scatter = kTogether;  // number of its Scatter
+  uint32_t wrapping = kBare;     // number of its Wrapping, in an own file
 };
 
 // What one rank writes into one file.
@@ -114,9 +149,21 @@ struct FileLayout {
   std::vector<std::byte> head;    // first bytes of an own file
   std::vector<PlacedItem> items;  // ascending position; those of no bytes with what follows them
   std::vector<Scatter> scatters;
-  uint64_t data_bytes = 0;   // end of the last item; 0 without items
-  uint64_t tail_bytes = 0;   // expected behind it, for preallocation
-  std::string names_prefix;  // whose names the rank makes durable; "" = none
+  std::vector<Wrapping> wrappings;  // shared by items; of one file none overlap
+  uint64_t data_bytes = 0;          // end of the last item and what is behind it; 0 without items
+  uint64_t tail_bytes = 0;          // expected behind it, for preallocation
+  std::string names_prefix;         // whose names the rank makes durable; "" = none
+
+  // Of a placed item with what wraps it.
+  uint64_t wrapped_begin(const PlacedItem& placed) const {
+    if (placed.wrapping == PlacedItem::kBare) return placed.position;
+    return placed.position - wrappings[placed.wrapping].front.size();
+  }
+  uint64_t wrapped_end(const PlacedItem& placed) const {
+    const uint64_t end = placed.position + placed.size_bytes;
+    if (placed.wrapping == PlacedItem::kBare) return end;
+    return end + wrappings[placed.wrapping].behind.size();
+  }
 };
 
 // The coordinator's half of one save.
@@ -144,6 +191,8 @@ class GenerationWriter {
   virtual uint64_t file_bytes() const = 0;
   // What nobody names any more once this save is committed.
   virtual std::vector<StoredParts> replaced_parts() const = 0;
+  // What of the state the format says in another way, one sentence each; for reports. After encode.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 class FormatWriter {

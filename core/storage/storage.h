@@ -49,6 +49,9 @@ struct ObjectStat {
   // Opaque UTF-8 text, such as an ETag; only equality means anything: it changes whenever the
   // content does. Empty = not offered.
   std::string version;
+  // When content or attributes changed last, by the clock of where they lie: no program sets it, as
+  // it can set modified_ns. 0 = not offered.
+  int64_t changed_ns = 0;
 };
 
 struct ListEntry {

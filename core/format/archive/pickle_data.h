@@ -60,9 +60,11 @@ enum class PickleMaking : uint8_t {
 struct PickleGlobal {
   std::string_view module;
   std::string_view name;
+  uint64_t offset = 0;     // of the opcode that looks it up first
   int32_t known = -1;      // position in the vocabulary, -1 = not in it
   uint64_t imports = 0;    // times that it is looked up
   uint64_t calls = 0;      // times that it is called
+  uint64_t odd_calls = 0;  // those that the vocabulary does not allow
   uint64_t instances = 0;  // times that an object of it is made without a call
 };
 

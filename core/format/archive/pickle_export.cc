@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values may be shared and hold themselves, so what is written is bounded by its bytes and its
-// depth. In a pickle every container gets a place in the memo, so that shared ones stay shared.
+// depth.
 #include "core/format/archive/pickle_export.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/json_writer.h"
 #include "core/base/text.h"
-#include "core/format/archive/pickle_writer.h"
+#include "core/format/archive/pickle_copy.h"
 #include "core/format/archive/torch_tensor.h"
 
 namespace shardwright::format::archive {
 namespace {
 
 constexpr int kMaxJsonDepth = 200;
-constexpr int kMaxPickleDepth = 256;
 
 // Decimal text of a two's complement number.
 std::string decimal_of(std::span<const std::byte> bytes) {
@@ -71,43 +68,6 @@ std::string device_text(const PickleData& data, PickleRef value) {
   if (parts.size() == 1) return text;
   if (data.kind(parts[1]) != PickleKind::kInteger) return "";
   return fmt::format("{}:{}", text, data.integer(parts[1]));
-}
-
-// The bytes of _codecs.encode(text, "latin1"), by which pickles up to protocol 2 say them.
-std::optional<std::string> encoded_bytes(const PickleData& data, PickleRef value) {
-  const bool is_nothing = is_call_of(data, value, TorchGlobal::kBytes) ||
-                          is_call_of(data, value, TorchGlobal::kBytesOf3);
-  if (is_nothing && data.fields(value).empty()) return std::string();
-  if (!is_call_of(data, value, TorchGlobal::kEncode)) return std::nullopt;
-  const auto parts = data.fields(value);
-  if (parts.size() != 2 || data.kind(parts[0]) != PickleKind::kText ||
-      data.kind(parts[1]) != PickleKind::kText || !data.text(parts[1]).starts_with("latin"))
-    return std::nullopt;
-  const std::string_view text = data.text(parts[0]);
-  std::string bytes;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    if (first < 0x80) {
-      bytes += text[i];
-      continue;
-    }
-    // Two bytes of UTF-8 whose character is below 256.
-    const bool is_latin = (first == 0xC2 || first == 0xC3) && i + 1 < text.size();
-    if (!is_latin) return std::nullopt;
-    const auto second = static_cast<unsigned char>(text[++i]);
-    bytes += static_cast<char>((first & 3U) << 6 | (second & 0x3FU));
-  }
-  return bytes;
-}
-
-// A module under the name that it has in Python 3, which protocols above 2 use.
-std::string_view python3_module(std::string_view module) {
-  if (module == "__builtin__") return "builtins";
-  return module == "copy_reg" ? "copyreg" : module;
-}
-
-std::string_view python3_name(std::string_view module, std::string_view name) {
-  return module == "__builtin__" && name == "xrange" ? "range" : name;
 }
 
 class JsonExport {
@@ -248,184 +208,6 @@ class JsonExport {
   JsonWriter json_;
 };
 
-// The value once more, as a pickle of its own.
-class PickleExport {
- public:
-  PickleExport(const PickleData& data, uint64_t budget_bytes)
-      : data_(data), budget_bytes_(budget_bytes), writer_(PickleProtocol::k4) {}
-
-  bool write(PickleRef value, int depth) {
-    if (depth > kMaxPickleDepth || writer_.size_bytes() > budget_bytes_) return false;
-    if (const auto known = memo_.find(value.bits); known != memo_.end()) {
-      writer_.get(known->second);
-      return true;
-    }
-    switch (data_.kind(value)) {
-      case PickleKind::kNone:
-        writer_.none();
-        return true;
-      case PickleKind::kBool:
-        writer_.boolean(data_.boolean(value));
-        return true;
-      case PickleKind::kInteger:
-        writer_.integer(data_.integer(value));
-        return true;
-      case PickleKind::kReal:
-        writer_.real(data_.real(value));
-        return true;
-      case PickleKind::kText:
-        writer_.shared_text(data_.text(value));
-        return true;
-      case PickleKind::kBytes:
-        writer_.bytes(data_.bytes(value));
-        return true;
-      case PickleKind::kGlobal:
-        write_global(data_.global(value).module, data_.global(value).name);
-        return true;
-      default:
-        return write_container(value, depth);
-    }
-  }
-  std::string finish() && { return std::move(writer_).finish(); }
-
- private:
-  bool write_container(PickleRef value, int depth) {
-    switch (data_.kind(value)) {
-      case PickleKind::kList:
-        writer_.empty_list();
-        remember(value);
-        return write_parts(value, depth);
-      case PickleKind::kDict:
-        writer_.empty_dict();
-        remember(value);
-        return write_pairs(value, depth);
-      default:
-        break;
-    }
-    // What is made of its parts cannot be among them.
-    if (!begun_.insert(value.bits).second) return false;
-    const bool written = write_made(value, depth);
-    begun_.erase(value.bits);
-    return written;
-  }
-
-  bool write_made(PickleRef value, int depth) {
-    switch (data_.kind(value)) {
-      case PickleKind::kTuple:
-        if (!write_tuple(data_.tuple(value), depth)) return false;
-        remember(value);
-        return true;
-      case PickleKind::kSet:
-        return write_set(value, "set", depth);
-      case PickleKind::kFrozenSet:
-        return write_set(value, "frozenset", depth);
-      case PickleKind::kByteArray:
-        writer_.global("builtins", "bytearray").bytes(data_.bytes(value)).tuple(1).reduce();
-        remember(value);
-        return true;
-      case PickleKind::kRecord:
-        return write_record(value, depth);
-      case PickleKind::kObject:
-        return write_object(value, depth);
-      default:
-        return false;  // storages, and numbers of many words
-    }
-  }
-
-  bool write_tuple(std::span<const PickleRef> parts, int depth) {
-    if (parts.empty()) {
-      writer_.empty_tuple();
-      return true;
-    }
-    if (parts.size() > 3) writer_.mark();
-    for (const PickleRef part : parts) {
-      if (!write(part, depth + 1)) return false;
-    }
-    if (parts.size() > 3) {
-      writer_.tuple_to_mark();
-    } else {
-      writer_.tuple(parts.size());
-    }
-    return true;
-  }
-
-  bool write_set(PickleRef value, std::string_view name, int depth) {
-    writer_.global("builtins", name).empty_list();
-    if (data_.kind(value) == PickleKind::kSet) {
-      if (!write_parts(value, depth)) return false;
-    } else {
-      for (const PickleRef part : data_.tuple(value)) {
-        if (!write(part, depth + 1)) return false;
-        writer_.append();
-      }
-    }
-    writer_.tuple(1).reduce();
-    remember(value);
-    return true;
-  }
-
-  // The call of a global of the vocabulary.
-  bool write_record(PickleRef value, int depth) {
-    if (const auto bytes = encoded_bytes(data_, value); bytes.has_value()) {
-      writer_.bytes(std::as_bytes(std::span(*bytes)));
-      remember(value);
-      return true;
-    }
-    const PickleClass& known = torch_vocabulary()[static_cast<size_t>(data_.known(value))];
-    write_global(known.module, known.name);
-    if (!write_tuple(data_.fields(value), depth)) return false;
-    writer_.reduce();
-    remember(value);
-    return true;
-  }
-
-  bool write_object(PickleRef value, int depth) {
-    if (!data_.keywords(value).is_absent() || !write(data_.callable(value), depth + 1) ||
-        !write_tuple(data_.tuple(data_.arguments(value)), depth))
-      return false;
-    if (data_.making(value) == PickleMaking::kCall) {
-      writer_.reduce();
-    } else {
-      writer_.new_object();
-    }
-    remember(value);
-    if (!write_parts(value, depth) || !write_pairs(value, depth)) return false;
-    if (data_.state(value).is_absent()) return true;
-    if (!write(data_.state(value), depth + 1)) return false;
-    writer_.build();
-    return true;
-  }
-
-  bool write_parts(PickleRef value, int depth) {
-    PickleCursor parts = data_.parts(value);
-    for (PickleRef part; parts.next(&part);) {
-      if (!write(part, depth + 1)) return false;
-      writer_.append();
-    }
-    return true;
-  }
-
-  bool write_pairs(PickleRef value, int depth) {
-    PickleCursor pairs = data_.pairs(value);
-    for (PickleRef key, part; pairs.next(&key) && pairs.next(&part);) {
-      if (!write(key, depth + 1) || !write(part, depth + 1)) return false;
-      writer_.set_item();
-    }
-    return true;
-  }
-
-  void write_global(std::string_view module, std::string_view name) {
-    writer_.global(python3_module(module), python3_name(module, name));
-  }
-  void remember(PickleRef value) { memo_[value.bits] = writer_.memoize(); }
-
-  const PickleData& data_;
-  const uint64_t budget_bytes_;
-  PickleWriter writer_;
-  std::unordered_map<uint32_t, PickleMemo> memo_;
-  std::set<uint32_t> begun_;
-};
-
 std::string_view kind_name(PickleKind kind) {
   constexpr std::array<std::pair<PickleKind, std::string_view>, 8> kNames = {{
       {PickleKind::kTuple, "builtins.tuple"},
@@ -491,10 +273,11 @@ ExportedValue export_value(const PickleData& data, PickleRef value, uint64_t* bu
   std::string text = json.take();
   if (spend(text, is_json ? 0 : json.looked_at_bytes()) && is_json)
     return {kJsonType, std::move(text)};
-  PickleExport pickle(data, *budget_bytes);
-  const bool is_pickle = pickle.write(value, 0);
-  text = std::move(pickle).finish();
-  if (spend(text) && is_pickle) return {kPickleType, std::move(text)};
+  PickleCopyRules rules;
+  rules.budget_bytes = *budget_bytes;
+  rules.vocabulary = torch_vocabulary();
+  PickleCopy pickle = copy_pickle(data, value, rules);
+  if (spend(pickle.bytes) && pickle.is_whole) return {kPickleType, std::move(pickle.bytes)};
   return opaque();
 }
 

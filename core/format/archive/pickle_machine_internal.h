@@ -65,6 +65,9 @@ class PickleMachine {
   int protocol() const { return tokens_.protocol(); }
   std::unique_ptr<PickleArena> take_arena() { return std::move(arena_); }
   std::span<const PickleGlobal> globals() const { return arena_->globals; }
+  // Calls of what is no global, and where the first one is.
+  uint64_t computed_calls() const { return computed_calls_; }
+  uint64_t first_computed_call() const { return first_computed_call_; }
 
  private:
   bool step();
@@ -187,6 +190,8 @@ class PickleMachine {
   std::map<int64_t, PickleRef> far_memo_;
   uint64_t memo_count_ = 0;  // entries that are set
   HashIndex global_index_;   // of the globals that were named
+  uint64_t computed_calls_ = 0;
+  uint64_t first_computed_call_ = 0;
   bool needs_again_ = false;
   PickleRef root_;
   Status status_;

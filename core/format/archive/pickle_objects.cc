@@ -39,6 +39,7 @@ PickleRef PickleMachine::global(std::string_view module, std::string_view name) 
   node.flags = PickleNode::kShared;
   PickleGlobal entry{module, name};
   entry.imports = 1;
+  entry.offset = token_.offset;
   if (known != options_.vocabulary.end()) {
     entry.known = static_cast<int32_t>(known - options_.vocabulary.begin());
     arena_->known_refs[static_cast<size_t>(entry.known)] = made;
@@ -109,16 +110,20 @@ bool PickleMachine::is_member(PickleRef arguments) const {
 
 // Whether the call may stand in the file; counts it.
 bool PickleMachine::check_call(PickleRef callable, PickleRef arguments) {
-  const bool is_global = kind(callable) == PickleKind::kGlobal;
-  if (is_global) ++arena_->globals[arena_->node(callable).count].calls;
-  if (options_.calls == PickleCalls::kAsData) return true;
-  if (!is_global) return refuse_call("a value that is computed");
+  const bool is_as_data = options_.calls == PickleCalls::kAsData;
+  if (kind(callable) != PickleKind::kGlobal) {
+    if (computed_calls_++ == 0) first_computed_call_ = token_.offset;
+    return is_as_data || refuse_call("a value that is computed");
+  }
+  PickleGlobal& named = arena_->globals[arena_->node(callable).count];
+  ++named.calls;
   const PickleClass* const known = known_class(callable);
   const uint8_t uses = known == nullptr ? 0 : known->uses;
   if ((uses & kPickleCall) != 0) return true;
   if ((uses & kPickleGetattr) != 0 && is_member(arguments)) return true;
-  const PickleGlobal& named = arena_->globals[arena_->node(callable).count];
-  return refuse_call(fmt::format("{}.{}", named.module, named.name));
+  if ((uses & kPickleDict) != 0 && arguments == kEmptyTupleRef) return true;
+  ++named.odd_calls;
+  return is_as_data || refuse_call(fmt::format("{}.{}", named.module, named.name));
 }
 
 bool PickleMachine::push_object(PickleRef callable, PickleRef arguments, PickleMaking making,
@@ -156,6 +161,8 @@ bool PickleMachine::reduce() {
   if (kind(arguments) != PickleKind::kTuple) return fail("calls with arguments that are no tuple");
   if (!check_call(callable, arguments)) return false;
   const PickleClass* const known = known_class(callable);
+  if (known != nullptr && (known->uses & kPickleDict) != 0 && arguments == kEmptyTupleRef)
+    return push_node(arena_->make(PickleKind::kDict));
   const bool is_node = PickleArena::is_node(arguments);
   const uint32_t count = is_node ? arena_->node(arguments).count : 0;
   if (known == nullptr || (known->uses & (kPickleCall | kPickleGetattr)) == 0 ||

@@ -23,6 +23,7 @@ inline constexpr uint8_t kPickleCall = 1;      // called: a record of its argume
 inline constexpr uint8_t kPickleInstance = 2;  // made without arguments, filled by BUILD
 inline constexpr uint8_t kPickleEnum = 4;      // its members are taken by kPickleGetattr
 inline constexpr uint8_t kPickleGetattr = 8;   // called with a kPickleEnum and a name only
+inline constexpr uint8_t kPickleDict = 16;     // called without arguments: a dict
 
 // A global that the caller knows, by module and name as a whole. What fields names outlives the
 // data.

@@ -6,9 +6,10 @@
 namespace shardwright::format::archive {
 
 PickleScan scan_pickle(std::span<const std::byte> input, std::string_view file,
-                       const PickleLimits& limits) {
+                       std::span<const PickleClass> vocabulary, const PickleLimits& limits) {
   PickleOptions options;
   options.file = file;
+  options.vocabulary = vocabulary;
   options.limits = limits;
   internal::PickleMachine machine(input, options, internal::Recycling::kOff);
   PickleScan scan;
@@ -16,8 +17,13 @@ PickleScan scan_pickle(std::span<const std::byte> input, std::string_view file,
   scan.protocol = machine.protocol();
   scan.end = machine.end();
   for (const PickleGlobal& global : machine.globals()) {
-    scan.imports.push_back({std::string(global.module), std::string(global.name), global.imports,
+    scan.imports.push_back({std::string(global.module), std::string(global.name), global.offset,
+                            global.known >= 0 && global.odd_calls == 0, global.imports,
                             global.calls, global.instances});
+  }
+  if (machine.computed_calls() > 0) {
+    scan.imports.push_back({std::string(kComputedModule), "", machine.first_computed_call(), false,
+                            0, machine.computed_calls(), 0});
   }
   return scan;
 }

@@ -46,6 +46,14 @@ void PickleWriter::number(Number value) {
   out_.append(bytes, sizeof(Number));
 }
 
+template <typename Number>
+void PickleWriter::opcode_and(PickleOpcode code, Number value) {
+  char bytes[1 + sizeof(Number)];
+  bytes[0] = static_cast<char>(code);
+  std::memcpy(bytes + 1, &value, sizeof(Number));
+  out_.append(bytes, sizeof(bytes));
+}
+
 PickleWriter& PickleWriter::none() {
   opcode(code_of(PickleOpcode::kNone));
   return *this;
@@ -58,21 +66,62 @@ PickleWriter& PickleWriter::boolean(bool value) {
 
 PickleWriter& PickleWriter::integer(int64_t value) {
   if (fits<uint8_t>(value)) {
-    opcode(code_of(PickleOpcode::kBinInt1));
-    number(static_cast<uint8_t>(value));
+    opcode_and(PickleOpcode::kBinInt1, static_cast<uint8_t>(value));
   } else if (fits<uint16_t>(value)) {
-    opcode(code_of(PickleOpcode::kBinInt2));
-    number(static_cast<uint16_t>(value));
+    opcode_and(PickleOpcode::kBinInt2, static_cast<uint16_t>(value));
   } else if (fits<int32_t>(value)) {
-    opcode(code_of(PickleOpcode::kBinInt));
-    number(static_cast<int32_t>(value));
+    opcode_and(PickleOpcode::kBinInt, static_cast<int32_t>(value));
   } else {
-    constexpr uint8_t kBytes = sizeof(int64_t);
-    opcode(code_of(PickleOpcode::kLong1));
-    number(kBytes);
-    number(value);
+    long_integer(std::as_bytes(std::span(&value, 1)));
   }
   return *this;
+}
+
+PickleWriter& PickleWriter::long_integer(std::span<const std::byte> bytes) {
+  const auto is_negative = [](std::byte byte) { return (byte & std::byte{0x80}) != std::byte{}; };
+  const auto repeats_sign = [&] {
+    const std::byte sign = is_negative(bytes.back()) ? std::byte{0xFF} : std::byte{};
+    return bytes.back() == sign && is_negative(bytes[bytes.size() - 2]) == is_negative(sign);
+  };
+  while (bytes.size() > 1 && repeats_sign()) bytes = bytes.first(bytes.size() - 1);
+  if (bytes.size() <= UINT8_MAX) {
+    opcode(code_of(PickleOpcode::kLong1));
+    number(static_cast<uint8_t>(bytes.size()));
+  } else {
+    opcode(code_of(PickleOpcode::kLong4));
+    number(static_cast<uint32_t>(bytes.size()));
+  }
+  out_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return *this;
+}
+
+PickleWriter& PickleWriter::integer_of_digits(std::string_view digits) {
+  const bool is_negative = digits.starts_with('-');
+  std::vector<uint8_t> bytes{0};
+  for (const char digit : digits.substr(is_negative ? 1 : 0)) {
+    uint32_t carry = static_cast<uint32_t>(digit - '0');
+    for (uint8_t& byte : bytes) {
+      carry += uint32_t{byte} * 10;
+      byte = static_cast<uint8_t>(carry & 0xFF);
+      carry >>= 8;
+    }
+    if (carry != 0) bytes.push_back(static_cast<uint8_t>(carry));
+  }
+  bytes.push_back(0);
+  uint32_t carry = 1;
+  for (uint8_t& byte : bytes) {
+    if (!is_negative) break;
+    carry += static_cast<uint8_t>(~byte);
+    byte = static_cast<uint8_t>(carry & 0xFF);
+    carry >>= 8;
+  }
+  if (bytes.size() <= sizeof(int64_t)) {
+    bytes.resize(sizeof(int64_t), (bytes.back() & 0x80) != 0 ? 0xFF : 0);
+    int64_t value = 0;
+    std::memcpy(&value, bytes.data(), sizeof(value));
+    return integer(value);
+  }
+  return long_integer(std::as_bytes(std::span(bytes)));
 }
 
 PickleWriter& PickleWriter::real(double value) {
@@ -202,6 +251,11 @@ PickleWriter& PickleWriter::persistent_id() {
   return *this;
 }
 
+PickleWriter& PickleWriter::pop() {
+  opcode(code_of(PickleOpcode::kPop));
+  return *this;
+}
+
 PickleMemo PickleWriter::memoize() {
   const PickleMemo memo{memo_count_++};
   if (protocol_ == PickleProtocol::k4) {
@@ -218,11 +272,9 @@ PickleMemo PickleWriter::memoize() {
 
 PickleWriter& PickleWriter::get(PickleMemo memo) {
   if (memo.id <= UINT8_MAX) {
-    opcode(code_of(PickleOpcode::kBinGet));
-    number(static_cast<uint8_t>(memo.id));
+    opcode_and(PickleOpcode::kBinGet, static_cast<uint8_t>(memo.id));
   } else {
-    opcode(code_of(PickleOpcode::kLongBinGet));
-    number(memo.id);
+    opcode_and(PickleOpcode::kLongBinGet, memo.id);
   }
   return *this;
 }

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/format/archive/pickle_opcode.h"
+
 namespace shardwright::format::archive {
 
 enum class PickleProtocol : uint8_t { k2 = 2, k4 = 4 };
@@ -32,6 +34,10 @@ class PickleWriter {
   PickleWriter& none();
   PickleWriter& boolean(bool value);
   PickleWriter& integer(int64_t value);
+  // Of any size: decimal digits behind an optional minus sign.
+  PickleWriter& integer_of_digits(std::string_view digits);
+  // Two's complement, little-endian; bytes at the end that only repeat the sign are left out.
+  PickleWriter& long_integer(std::span<const std::byte> bytes);
   PickleWriter& real(double value);
   // UTF-8 of less than 4 GiB, as are the other texts.
   PickleWriter& text(std::string_view text);
@@ -58,18 +64,34 @@ class PickleWriter {
   PickleWriter& new_object();     // [class, tuple] -> [instance]
   PickleWriter& build();          // [instance, state] -> [instance]
   PickleWriter& persistent_id();  // [id] -> [what it stands for]
+  PickleWriter& pop();            // [value] -> []; the memo may keep it
 
   // The last value gets a place in the memo; it stays where it is.
   PickleMemo memoize();
   PickleWriter& get(PickleMemo memo);
 
+  // Opcodes that were written before, among which nothing got a place in the memo: what comes again
+  // and again is put together once.
+  PickleWriter& again(std::string_view opcodes) {
+    out_.append(opcodes);
+    return *this;
+  }
+  std::string since(uint64_t size_bytes) const {
+    return out_.substr(static_cast<size_t>(size_bytes));
+  }
+  // Forgets what was written behind so many bytes, among which nothing got a place in the memo.
+  void cut(uint64_t size_bytes) { out_.resize(static_cast<size_t>(size_bytes)); }
+
   uint64_t size_bytes() const { return out_.size(); }
+  void reserve(uint64_t size_bytes) { out_.reserve(static_cast<size_t>(size_bytes)); }
   // Writes STOP. Nothing is written after it.
   std::string finish() &&;
 
  private:
   template <typename Number>
   void number(Number value);
+  template <typename Number>
+  void opcode_and(PickleOpcode code, Number value);
   void opcode(uint8_t code) { out_.push_back(static_cast<char>(code)); }
 
   PickleProtocol protocol_;

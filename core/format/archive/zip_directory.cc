@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/copy_bytes.h"
 #include "core/base/text.h"
 #include "core/format/archive/zip_reader.h"
 #include "core/format/archive/zip_reader_internal.h"
@@ -88,8 +89,7 @@ Result<ZipDirectory> ZipDirectory::read(const ArchiveBytes& archive, uint64_t ta
   directory.bytes_.resize(static_cast<size_t>(end.directory_bytes));
   if (end.directory_offset >= tail.offset) {
     const auto begin = static_cast<size_t>(end.directory_offset - tail.offset);
-    std::ranges::copy(std::span(tail.bytes).subspan(begin, directory.bytes_.size()),
-                      directory.bytes_.begin());
+    copy_bytes(std::span(tail.bytes).subspan(begin, directory.bytes_.size()), directory.bytes_);
   } else {
     SHW_RETURN_IF_ERROR(
         archive.read_range(end.directory_offset, directory.bytes_, "its directory"));

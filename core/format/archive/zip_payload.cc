@@ -242,6 +242,64 @@ Status check_payload(const ArchiveBytes& archive, const ZipEntry& entry) {
 
 namespace {
 
+// The first of the ascending offsets at which the entry's payload may begin.
+std::optional<uint64_t> first_in(const ZipEntry& entry, std::span<const uint64_t> payloads) {
+  const auto found = std::ranges::upper_bound(payloads, entry.header_offset);
+  if (found == payloads.end() || *found > entry.end_offset) return std::nullopt;
+  return *found;
+}
+
+}  // namespace
+
+Status check_payloads(const ArchiveBytes& archive, const PayloadsToCheck& which) {
+  SHW_ASSIGN_OR_RETURN(const ZipDirectory directory, ZipDirectory::read(archive, which.tail_bytes));
+  for (size_t i = 0; i < directory.size(); ++i) {
+    const ZipEntry entry = directory.entry(i);
+    if (entry.method != internal::kMethodStored) continue;
+    if (const auto left_out = first_in(entry, which.but_payloads); left_out.has_value()) {
+      SHW_ASSIGN_OR_RETURN(const uint64_t payload, locate_payload(archive, entry));
+      if (payload == *left_out) continue;
+    }
+    SHW_RETURN_IF_ERROR(check_payload(archive, entry));
+  }
+  return {};
+}
+
+std::optional<uint32_t> crc_behind(std::span<const std::byte> bytes, uint64_t size_bytes) {
+  if (bytes.size() < internal::kDescriptorBytes ||
+      number_at<uint32_t>(bytes, 0) != internal::kDescriptorSignature)
+    return std::nullopt;
+  const bool is_small =
+      number_at<uint32_t>(bytes, 8) == size_bytes && number_at<uint32_t>(bytes, 12) == size_bytes;
+  const bool is_wide = bytes.size() >= internal::kDescriptor64Bytes &&
+                       number_at<uint64_t>(bytes, 8) == size_bytes &&
+                       number_at<uint64_t>(bytes, 16) == size_bytes;
+  if (!is_small && !is_wide) return std::nullopt;
+  return number_at<uint32_t>(bytes, 4);
+}
+
+Result<uint32_t> crc_of_payload(const ArchiveBytes& archive, uint64_t payload_offset,
+                                uint64_t size_bytes) {
+  uint64_t end = 0;
+  std::array<std::byte, kMostDescriptorBytes> memory;
+  if (!checked_add(payload_offset, size_bytes, &end) || end > archive.size_bytes)
+    return archive.damaged(payload_offset, "it ends in a payload");
+  const auto behind =
+      std::span(memory).first(std::min<uint64_t>(memory.size(), archive.size_bytes - end));
+  SHW_RETURN_IF_ERROR(archive.read_range(end, behind, "what follows a payload"));
+  if (const auto crc = crc_behind(behind, size_bytes)) return *crc;
+  SHW_ASSIGN_OR_RETURN(const ZipDirectory directory, ZipDirectory::read(archive));
+  for (size_t i = 0; i < directory.size(); ++i) {
+    const ZipEntry entry = directory.entry(i);
+    if (!first_in(entry, {&payload_offset, 1}) || entry.size_bytes != size_bytes) continue;
+    SHW_ASSIGN_OR_RETURN(const uint64_t payload, locate_payload(archive, entry));
+    if (payload == payload_offset) return entry.crc;
+  }
+  return archive.damaged(payload_offset, "its directory has no record that begins there");
+}
+
+namespace {
+
 // Bytes of a payload whose size follows it, when all of both lies in bytes: a descriptor counts
 // when it says how far away it is, and the checksum of what lies between.
 std::optional<uint64_t> find_descriptor(std::span<const std::byte> bytes) {
@@ -274,9 +332,11 @@ Result<std::optional<ZipHeadEntry>> take_head_entry(const ArchiveBytes& archive,
   const bool is_whole = local.header_bytes() <= bytes.size();
   if (local.is_open()) {
     if (!is_whole) return std::optional(entry);
-    entry.size_bytes = find_descriptor(bytes.subspan(static_cast<size_t>(local.header_bytes())));
-    if (entry.size_bytes.has_value())
-      *next = entry.payload_offset + *entry.size_bytes + internal::kDescriptorBytes;
+    const auto payload = bytes.subspan(static_cast<size_t>(local.header_bytes()));
+    entry.size_bytes = find_descriptor(payload);
+    if (!entry.size_bytes.has_value()) return std::optional(entry);
+    *next = entry.payload_offset + *entry.size_bytes + internal::kDescriptorBytes;
+    entry.crc = number_at<uint32_t>(payload, static_cast<size_t>(*entry.size_bytes) + 4);
     return std::optional(entry);
   }
   if (is_whole && !internal::widen(bytes.subspan(named, local.extra_bytes),
@@ -285,6 +345,7 @@ Result<std::optional<ZipHeadEntry>> take_head_entry(const ArchiveBytes& archive,
   if (local.size_bytes != local.stored_bytes)
     return archive.damaged(offset, "a local header has two sizes of what is stored as it is");
   if (is_whole || local.size_bytes != internal::kAllOnes) entry.size_bytes = local.size_bytes;
+  entry.crc = local.crc;
   if (entry.size_bytes.has_value() && !checked_add(entry.payload_offset, *entry.size_bytes, next))
     return archive.damaged(offset, "a local header has a size beyond what can be counted");
   return std::optional(entry);

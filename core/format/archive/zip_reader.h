@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -74,13 +75,31 @@ Result<std::vector<std::byte>> read_payload(const ArchiveBytes& archive, const Z
                                             uint64_t limit_bytes);
 // Reads the payload in steps and compares its checksum.
 Status check_payload(const ArchiveBytes& archive, const ZipEntry& entry);
+// Of all entries that are stored as they are, but for those whose payloads begin there (ascending).
+// The failures of reading the directory, too.
+struct PayloadsToCheck {
+  uint64_t tail_bytes = kZipTailBytes;
+  std::span<const uint64_t> but_payloads = {};
+};
+Status check_payloads(const ArchiveBytes& archive, const PayloadsToCheck& which = {});
+// The checksum of the payload of so many bytes that begins there, 0 = it has none, by what follows
+// it or else by the directory. DATA_LOSS when there is no such payload.
+Result<uint32_t> crc_of_payload(const ArchiveBytes& archive, uint64_t payload_offset,
+                                uint64_t size_bytes);
 
 // An entry as the beginning of an archive shows it, without its directory.
 struct ZipHeadEntry {
   std::string_view name;  // valid as long as the bytes that it was found in
   uint64_t payload_offset = 0;
   std::optional<uint64_t> size_bytes;  // not known when the header leaves it to what follows
+  uint32_t crc = 0;                    // 0 = not known, as in a directory
 };
+
+// Most bytes that follow a payload whose header leaves crc and sizes to them.
+inline constexpr uint64_t kMostDescriptorBytes = 24;
+// The checksum of a payload of so many bytes, said by what follows it; nullopt when nothing that is
+// of such a payload follows.
+std::optional<uint32_t> crc_behind(std::span<const std::byte> bytes, uint64_t size_bytes);
 
 // The entries whose local headers lie in the first bytes of an archive, in order: the place of a
 // small archive's large payload, known without its directory. The last one may go on behind head;

@@ -13,6 +13,7 @@
 
 #include "core/base/generation_id.h"
 #include "core/base/text.h"
+#include "core/format/other_formats.h"
 #include "core/format/safetensors/file_plan.h"
 #include "core/format/safetensors/header.h"
 #include "core/format/safetensors/header_reader_internal.h"
@@ -24,9 +25,10 @@
 namespace shardwright::format::safetensors {
 namespace {
 
-constexpr std::string_view kLoneName = "model.safetensors";  // loaders look for it before the index
+// What loaders look for before the index: a lone file, and the indexes of other formats.
+constexpr std::string_view kReadBefore[] = {"model.safetensors", "manifest.shw", ".metadata",
+                                            "__*.metadata"};
 constexpr std::string_view kFileBeginning = "model-";
-constexpr size_t kGenerationDigits = 32;
 
 // Of any object of a directory that this writer names, "" for others.
 std::string_view generation_in(std::string_view name) {
@@ -401,60 +403,35 @@ Result<CurrentCheckpoint> SafetensorsWriter::read_current(const Location& locati
 Result<std::vector<GenerationInfo>> SafetensorsWriter::list_generations(
     const Location& location) const {
   SHW_ASSIGN_OR_RETURN(const CurrentCheckpoint current, read_current(location));
-  if (current.damaged) {
-    return data_loss(fmt::format("{} is damaged, so it is unknown which generation it names",
-                                 escape_text(index_key(location))))
-        .with_detail("file", index_key(location));
-  }
-  std::map<std::string, GenerationInfo, std::less<>> found;
+  SHW_RETURN_IF_ERROR(check_names_generation(current, index_key(location)));
+  GenerationList found(current);
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
   const std::string temporary = commit_key(location) + ".";
-  SHW_RETURN_IF_ERROR(location.storage->list(
-      is_one_file(location) ? temporary : prefix, storage::kNoDelimiter,
-      [&](const storage::ListEntry& entry) {
-        const std::string_view key = entry.key;
-        std::string_view generation;
-        if (key.starts_with(temporary)) {
-          generation = key.substr(temporary.size());
-        } else if (!is_one_file(location)) {
-          generation = generation_in(key.substr(prefix.size()));
-        }
-        if (!is_generation_id(generation)) return Status();
-        GenerationInfo& info = found[std::string(generation)];
-        info.generation = generation;
-        info.named = current.names(generation);
-        info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
-        info.size_bytes += entry.stat.size_bytes;
-        info.keys.push_back(entry.key);
-        return Status();
-      }));
-  std::vector<GenerationInfo> generations;
-  generations.reserve(found.size());
-  for (auto& [generation, info] : found) generations.push_back(std::move(info));
-  return generations;
+  SHW_RETURN_IF_ERROR(
+      location.storage->list(is_one_file(location) ? temporary : prefix, storage::kNoDelimiter,
+                             [&](const storage::ListEntry& entry) {
+                               const std::string_view key = entry.key;
+                               std::string_view generation;
+                               if (key.starts_with(temporary)) {
+                                 generation = key.substr(temporary.size());
+                               } else if (!is_one_file(location)) {
+                                 generation = generation_in(key.substr(prefix.size()));
+                               }
+                               if (!is_generation_id(generation)) return Status();
+                               found.add(generation, entry);
+                               return Status();
+                             }));
+  return found.take();
 }
 
 // What would be at the place besides, and what the storage can do.
 Status SafetensorsWriter::check_place(const Location& location, const SaveSettings& settings) {
-  if (settings.keep_generations > 1) {
-    return invalid_argument(fmt::format("keep_generations is {}; an index of safetensors names one "
-                                        "generation, so earlier ones cannot be kept",
-                                        settings.keep_generations))
-        .with_detail("parameter", "keep_generations");
-  }
+  SHW_RETURN_IF_ERROR(check_keeps_none(settings, "an index of safetensors"));
   SHW_RETURN_IF_ERROR(storage::need_capability(
       *location.storage, storage::kPositionalWrite,
       "ranks write their parts of safetensors files at positions; save in the native format"));
   if (is_one_file(location)) return {};
-  for (const std::string_view other : {kLoneName, std::string_view("manifest.shw")}) {
-    const std::string key = storage::join_key(location.prefix, other);
-    if (!location.storage->stat(key).ok()) continue;
-    return failed_precondition(fmt::format("'{}' holds {}, which is read before {}; save into "
-                                           "another directory, or move it away",
-                                           escape_text(shown_path(location)), other, kIndexName))
-        .with_detail("file", key);
-  }
-  return {};
+  return refuse_beside(location, kReadBefore);
 }
 
 Result<std::unique_ptr<GenerationWriter>> SafetensorsWriter::begin(

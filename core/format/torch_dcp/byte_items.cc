@@ -13,6 +13,7 @@
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/torch_archive.h"
 #include "core/format/archive/torch_tensor.h"
+#include "core/format/torch_dcp/transformed_item.h"
 
 namespace shardwright::format::torch_dcp {
 namespace {
@@ -42,13 +43,14 @@ Result<ByteObject> try_object(std::span<const std::byte> item, std::string_view 
 class ObjectReader {
  public:
   ObjectReader(const Location& location, const DcpIndex& index, std::span<const FileInfo> files,
-               std::vector<std::string>* notes)
-      : location_(location), index_(index), files_(files), notes_(notes) {}
+               const CheckItem& check, std::vector<std::string>* notes)
+      : location_(location), index_(index), files_(files), check_(check), notes_(notes) {}
 
   std::vector<ByteObject> read() {
     objects_.assign(index_.objects.size(), as_stored());
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < index_.objects.size(); ++i) {
+      if (place(i).transform != 0) objects_[i].content_type = kTransformedType;
       if (is_wanted(place(i))) order.push_back(i);
     }
     std::ranges::sort(order, {},
@@ -68,8 +70,13 @@ class ObjectReader {
  private:
   const ItemPlace& place(uint32_t object) const { return index_.objects[object].place; }
 
+  bool can_be_undone(const ItemPlace& place) const {
+    return place.transform == 0 ||
+           check_transforms(index_.transforms[place.transform - 1], "", place.offset).ok();
+  }
+
   bool is_wanted(const ItemPlace& place) {
-    if (place.file == ItemPlace::kNowhere || place.transform != 0 ||
+    if (place.file == ItemPlace::kNowhere || !can_be_undone(place) ||
         place.size_bytes > kMaxReadObjectBytes ||
         place.offset + place.size_bytes > files_[place.file].size_bytes || left_ < place.size_bytes)
       return false;
@@ -105,14 +112,36 @@ class ObjectReader {
       const auto item =
           std::span(bytes).subspan(static_cast<size_t>(place(i).offset - first.offset),
                                    static_cast<size_t>(place(i).size_bytes));
-      objects_[i] = read_object(item, files_[first.file].key, &budget_);
+      if (check_ && !check_(i, item)) continue;
+      if (place(i).transform == 0) {
+        objects_[i] = read_object(item, files_[first.file].key, &budget_);
+      } else {
+        take_transformed(i, item);
+      }
     }
     return {};
+  }
+
+  // What an archive cannot be given as is given as the archive, which the transform was of.
+  void take_transformed(uint32_t i, std::span<const std::byte> item) {
+    const std::string& file = files_[place(i).file].key;
+    auto whole = undo_transform(archive::bytes_of(item, place(i).offset, file),
+                                std::min(kMaxReadObjectBytes, left_));
+    if (!whole.ok()) {
+      ++unread_;
+      return;
+    }
+    left_ -= whole->size();
+    objects_[i] = read_object(*whole, file, &budget_);
+    if (!objects_[i].is_stored) return;
+    objects_[i].bytes.assign(reinterpret_cast<const char*>(whole->data()), whole->size());
+    objects_[i].is_stored = false;
   }
 
   const Location& location_;
   const DcpIndex& index_;
   std::span<const FileInfo> files_;
+  const CheckItem& check_;
   std::vector<std::string>* notes_;
   std::vector<ByteObject> objects_;
   uint64_t left_ = kMaxReadObjects;
@@ -128,9 +157,9 @@ ByteObject read_object(std::span<const std::byte> item, std::string_view file, u
 }
 
 std::vector<ByteObject> read_objects(const Location& location, const DcpIndex& index,
-                                     std::span<const FileInfo> files,
+                                     std::span<const FileInfo> files, const CheckItem& check,
                                      std::vector<std::string>* notes) {
-  return ObjectReader(location, index, files, notes).read();
+  return ObjectReader(location, index, files, check, notes).read();
 }
 
 }  // namespace shardwright::format::torch_dcp

@@ -96,12 +96,15 @@ class ContentsBuilder {
       chunk.place = static_cast<uint32_t>(std::max(rank, 0));
       chunks_.push_back(std::move(chunk));
       contents_.chunks.push_back(place);
+      contents_.numbers.push_back(tensor.chunk_begin + i);
     }
     plan::CatalogBuilder::Tensor added;
     added.name = tensor.name;
     added.path = tensor.path;
     added.dtype = tensor.dtype;
     added.kind = chunks_.size() > 1 ? EntryKind::kSharded : EntryKind::kReplicated;
+    if (tensor.rank >= 0) added.kind = EntryKind::kRankLocal;
+    added.rank = tensor.rank;
     added.shape = tensor.shape;
     return plan::CatalogBuilder(&contents_.catalog).add_tensor(added, chunks_);
   }
@@ -116,6 +119,8 @@ class ContentsBuilder {
       if (object.place.file == ItemPlace::kNowhere)
         return not_whole(object.name, data_loss("the index has no place of it"));
       plan::ObjectRecord record;
+      if (object.rank >= 0) record.kind = EntryKind::kRankLocal;
+      record.rank = object.rank;
       record.size_bytes = read.is_stored ? object.place.size_bytes : read.bytes.size();
       SHW_RETURN_IF_ERROR(builder.add_object(record, object.name, object.path, read.content_type));
       contents_.objects.push_back(object.place);
@@ -138,6 +143,7 @@ Result<DcpIndex> index_of(const Opened& opened) {
     indexes.push_back(std::move(index));
   }
   if (indexes.empty()) return data_loss("there is no index of torch.distributed.checkpoint");
+  if (indexes.size() == 1) name_rank_local(&indexes[0]);
   return merge_indexes(std::move(indexes));
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Opened {
   std::vector<IndexFile> indexes;    // .metadata, or those of ranks in their order
   std::vector<uint64_t> file_bytes;  // of the files that the indexes name; kMissing = none there
   std::vector<ByteObject> objects;   // in the order of the merged index
+  std::vector<std::byte> sidecar;  // digests of the index (digest_sidecar.h); none = there are none
 
   static constexpr uint64_t kMissing = UINT64_MAX;
 };
@@ -41,6 +43,7 @@ struct Contents {
   plan::Catalog catalog;
   std::vector<FileInfo> files;
   std::vector<ItemPlace> chunks;   // by chunk of the catalog
+  std::vector<uint64_t> numbers;   // by chunk of the catalog: its number in the index
   std::vector<ItemPlace> objects;  // by object of the catalog
   std::vector<std::string> transforms;
   std::map<std::string, std::string> metadata;
@@ -50,5 +53,10 @@ struct Contents {
 
 // DATA_LOSS for tensors that overlap, have holes, or items without a place.
 Result<Contents> contents_of(DcpIndex index, const Opened& opened);
+
+std::shared_ptr<const OpenedCheckpoint> make_checkpoint(const Location& location,
+                                                        const Opened& opened, Contents contents);
+// What it takes in memory, about.
+uint64_t held_bytes(const Opened& opened, const Contents& contents);
 
 }  // namespace shardwright::format::torch_dcp::internal

@@ -10,10 +10,14 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/format/archive/pickle_copy.h"
+#include "core/format/archive/pickle_export.h"
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/pickle_scan.h"
+#include "core/format/archive/torch_tensor.h"
 #include "core/format/torch_dcp/chunk_finder_internal.h"
 #include "core/format/torch_dcp/index_classes.h"
+#include "core/format/torch_dcp/rank_local_names.h"
 #include "core/state/path.h"
 #include "core/storage/storage.h"
 
@@ -38,6 +42,7 @@ constexpr uint64_t kPathBytesPerByte = 8;
 // Names, files and transforms of stored items: each item refers to texts that others refer to.
 constexpr uint64_t kItemTextPerByte = 64;
 constexpr uint64_t kFreePathBytes = uint64_t{64} << 10;
+constexpr uint64_t kMaxFactBytes = uint64_t{1} << 20;
 
 class IndexReader {
  public:
@@ -59,6 +64,7 @@ class IndexReader {
     SHW_RETURN_IF_ERROR(take_storage(field(data_.root(), MetadataField::kStorage)));
     SHW_RETURN_IF_ERROR(take_paths(field(data_.root(), MetadataField::kPlanner)));
     take_facts();
+    take_extras();
     return std::move(index_);
   }
 
@@ -355,6 +361,8 @@ class IndexReader {
     PickleCursor cursor = data_.pairs(planner);
     PickleRef key, value;
     while (cursor.next(&key) && cursor.next(&value)) {
+      if (data_.kind(key) == PickleKind::kText && is_mapping(value))
+        SHW_RETURN_IF_ERROR(take_own(data_.text(key), value));
       if (data_.kind(key) != PickleKind::kText || data_.kind(value) != PickleKind::kTuple) continue;
       const std::string_view name = data_.text(key);
       if (!spend(name.size(), &path_bytes_left_)) return too_much(name, "bytes of paths");
@@ -364,6 +372,26 @@ class IndexReader {
       SHW_RETURN_IF_ERROR(take_parts(name, value, &parts));
       if (parts.size() == data_.tuple(value).size() && join_path(parts) == name)
         *path = format_path(parts);
+    }
+    return {};
+  }
+
+  // What this library adds to planner_data (rank_local_names.h).
+  Status take_own(std::string_view key, PickleRef value) {
+    PickleCursor cursor = data_.pairs(value);
+    PickleRef name, part;
+    while (cursor.next(&name) && cursor.next(&part)) {
+      if (data_.kind(name) != PickleKind::kText) continue;
+      if (key == kMetadataKey) take_fact(data_.text(name), part);
+      const bool is_names = key == kRankLocalKey && data_.text(name) == "names";
+      if (!is_names || data_.kind(part) != PickleKind::kList) continue;
+      PickleCursor names = data_.parts(part);
+      for (PickleRef each; names.next(&each);) {
+        if (data_.kind(each) != PickleKind::kText) continue;
+        const std::string_view text = data_.text(each);
+        if (!spend(text.size(), &path_bytes_left_)) return too_much(text, "bytes of paths");
+        index_.rank_local.emplace(text);
+      }
     }
     return {};
   }
@@ -380,6 +408,45 @@ class IndexReader {
     if (class_of(meta) != IndexClass::kStorageMeta) return;
     take_fact("save_id", field(meta, StorageMetaField::kSave));
     take_fact("checkpoint_id", field(meta, StorageMetaField::kCheckpoint));
+  }
+
+  // What others set on the Metadata.
+  void take_extras() {
+    if (data_.kind(data_.state(data_.root())) != PickleKind::kDict) return;
+    PickleCursor cursor = data_.pairs(data_.state(data_.root()));
+    PickleRef key, value;
+    size_t seen = 0;
+    while (seen++ < kMaxNotes && cursor.next(&key) && cursor.next(&value)) {
+      if (data_.kind(key) != PickleKind::kText || !is_valid_utf8(data_.text(key)) ||
+          data_.text(key).size() > kMaxNameBytes || is_field(data_.text(key)))
+        continue;
+      index_.facts.emplace(data_.text(key), fact_of(value));
+    }
+  }
+  static bool is_field(std::string_view name) {
+    const auto fields = index_vocabulary()[static_cast<size_t>(IndexClass::kMetadata)].fields;
+    return std::ranges::find(fields, name) != fields.end();
+  }
+
+  // JSON of plain data that is not large, else what it is.
+  std::string fact_of(PickleRef value) const {
+    archive::PickleCopyRules rules;
+    rules.vocabulary = index_vocabulary();
+    rules.budget_bytes = kMaxFactBytes;
+    const archive::PickleCopy copy = archive::copy_pickle(data_, value, rules);
+    if (copy.is_whole) {
+      archive::PickleOptions options;
+      options.file = file_;
+      options.vocabulary = archive::torch_vocabulary();
+      const auto alone = archive::read_pickle(std::as_bytes(std::span(copy.bytes)), options);
+      uint64_t budget = kMaxFactBytes;
+      if (alone.ok()) {
+        archive::ExportedValue exported = archive::export_value(*alone, alone->root(), &budget);
+        if (exported.content_type == archive::kJsonType) return std::move(exported.bytes);
+      }
+    }
+    const bool is_list = data_.kind(value) == PickleKind::kList;
+    return is_list ? fmt::format("a list of {}", data_.part_count(value)) : "a value";
   }
 
   const PickleData& data_;
@@ -411,6 +478,39 @@ Status other_library(std::span<const std::byte> bytes, std::string_view file) {
 }
 
 }  // namespace
+
+Result<std::optional<std::string>> index_attribute(std::span<const std::byte> bytes,
+                                                   std::string_view file, std::string_view name) {
+  archive::PickleOptions options;
+  options.file = file;
+  options.vocabulary = index_vocabulary();
+  options.calls = archive::PickleCalls::kKnownOnly;
+  SHW_ASSIGN_OR_RETURN(const PickleData data, archive::read_pickle(bytes, options));
+  const PickleRef state =
+      data.kind(data.root()) == PickleKind::kRecord ? data.state(data.root()) : PickleRef();
+  if (data.kind(state) != PickleKind::kDict) return std::optional<std::string>();
+  PickleCursor cursor = data.pairs(state);
+  for (PickleRef key, value; cursor.next(&key) && cursor.next(&value);) {
+    if (data.kind(key) != PickleKind::kText || data.text(key) != name) continue;
+    archive::PickleCopyRules rules;
+    rules.vocabulary = index_vocabulary();
+    archive::PickleCopy copy = archive::copy_pickle(data, value, rules);
+    if (copy.is_whole) return std::optional(std::move(copy.bytes));
+    return unimplemented(fmt::format("file '{}': its attribute '{}' holds itself",
+                                     escape_text(file), escape_text(name)))
+        .with_detail("file", file);
+  }
+  return std::optional<std::string>();
+}
+
+uint64_t chunk_bytes(const DcpIndex& index, const DcpIndex::Tensor& tensor, uint64_t chunk) {
+  uint64_t bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
+  for (const int64_t extent : index.sizes(tensor, chunk)) {
+    if (extent < 0 || !checked_multiply(bits, static_cast<uint64_t>(extent), &bits))
+      return UINT64_MAX;
+  }
+  return bits / 8 + 1;
+}
 
 Result<DcpIndex> decode_index(std::span<const std::byte> bytes, std::string_view file) {
   archive::PickleOptions options;

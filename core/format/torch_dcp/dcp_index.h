@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,11 +41,13 @@ struct DcpIndex {
     uint64_t chunk_begin = 0;   // into places
     uint64_t chunk_count = 0;   // empty ones too
     uint64_t extent_begin = 0;  // into extents
+    int32_t rank = -1;          // owner of a rank_local entry; name and path are those without it
   };
   struct Object {
     std::string name;
     std::string path;
     ItemPlace place;
+    int32_t rank = -1;
   };
 
   std::vector<Tensor> tensors;
@@ -51,8 +56,10 @@ struct DcpIndex {
   std::vector<Object> objects;
   std::vector<std::string> files;       // keys, each once
   std::vector<std::string> transforms;  // descriptors, joined
+  // Version and ids; and each attribute that torch does not set: JSON, or what kind of value it is.
   std::map<std::string, std::string> facts;
   std::vector<std::string> notes;
+  std::set<std::string, std::less<>> rank_local;  // names whose keys have ranks behind them
 
   std::span<const int64_t> offsets(const Tensor& tensor, uint64_t chunk) const {
     const size_t dims = tensor.shape.size();
@@ -64,13 +71,24 @@ struct DcpIndex {
   }
 };
 
+// Bytes that the elements of a chunk take, as large as can be counted where the index says more.
+uint64_t chunk_bytes(const DcpIndex& index, const DcpIndex::Tensor& tensor, uint64_t chunk);
+
 // Reads an index. file: what messages call it. DATA_LOSS for what is damaged; PERMISSION_DENIED
 // (unsafe) for a call that has no place in it and for a path that leads out of the checkpoint;
 // UNIMPLEMENTED for a dtype that is not known.
 Result<DcpIndex> decode_index(std::span<const std::byte> bytes, std::string_view file);
 
+// The value of an attribute of the index that torch does not set (Megatron's all_local_plans and
+// mcore_data), as a pickle of its own. nullopt when there is none. The failures of decode_index.
+Result<std::optional<std::string>> index_attribute(std::span<const std::byte> bytes,
+                                                   std::string_view file, std::string_view name);
+
 // The indexes of ranks that saved by themselves, in their order, as one. Of an object or a chunk
 // that several have the first counts. DATA_LOSS when they do not fit together.
 Result<DcpIndex> merge_indexes(std::vector<DcpIndex> ranks);
+
+// Gives the entries that rank_local_names.h tells to ranks their names and ranks.
+void name_rank_local(DcpIndex* index);
 
 }  // namespace shardwright::format::torch_dcp

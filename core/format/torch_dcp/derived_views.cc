@@ -9,22 +9,22 @@
 
 namespace shardwright::format::torch_dcp::internal {
 
-uint64_t DerivedViews::add(DerivedItems items) {
+uint64_t DerivedViews::add(DerivedItems items, std::string name) {
   const MutexLock lock(mutex_);
   const uint64_t begin = next_;
   if (items.size_bytes() == 0) return begin;
   next_ += items.size_bytes();
-  parts_.emplace(begin, std::make_shared<const DerivedItems>(std::move(items)));
+  parts_.emplace(begin, std::make_shared<const Part>(std::move(items), std::move(name)));
   return begin;
 }
 
-std::pair<std::shared_ptr<const DerivedItems>, uint64_t> DerivedViews::part_at(
+std::pair<std::shared_ptr<const DerivedViews::Part>, uint64_t> DerivedViews::part_at(
     uint64_t offset) const {
   const MutexLock lock(mutex_);
   const auto behind = parts_.upper_bound(offset);
   if (behind == parts_.begin()) return {};
   const auto& [begin, part] = *std::prev(behind);
-  if (offset - begin >= part->size_bytes()) return {};
+  if (offset - begin >= part->items.size_bytes()) return {};
   return {part, begin};
 }
 
@@ -40,7 +40,7 @@ class DerivedViewsFile final : public ReadOnlyObject {
       if (part == nullptr)
         return out_of_range(fmt::format("{} bytes at {} of {}, where nothing is", data.size(),
                                         offset, escape_text(name())));
-      const uint64_t left = part->size_bytes() - (offset - begin);
+      const uint64_t left = part->items.size_bytes() - (offset - begin);
       const auto to = data.first(static_cast<size_t>(std::min<uint64_t>(data.size(), left)));
       SHW_RETURN_IF_ERROR(object_of(part, begin)->read_at(offset - begin, to));
       offset += to.size();
@@ -54,14 +54,14 @@ class DerivedViewsFile final : public ReadOnlyObject {
 
  private:
   struct OpenPart {
-    std::shared_ptr<const DerivedItems> items;       // co-owned with the views
+    std::shared_ptr<const DerivedViews::Part> part;  // co-owned with the views
     std::shared_ptr<storage::StorageObject> object;  // co-owned by reads that are under way
   };
-  std::shared_ptr<storage::StorageObject> object_of(const std::shared_ptr<const DerivedItems>& part,
-                                                    uint64_t begin) {
+  std::shared_ptr<storage::StorageObject> object_of(
+      const std::shared_ptr<const DerivedViews::Part>& part, uint64_t begin) {
     const MutexLock lock(mutex_);
     OpenPart& open = open_[begin];
-    if (open.object == nullptr) open = {part, part->open(open_file_, name())};
+    if (open.object == nullptr) open = {part, part->items.open(open_file_, part->name)};
     return open.object;
   }
 

@@ -17,20 +17,26 @@ namespace shardwright::format::torch_dcp::internal {
 
 class DerivedViews {
  public:
-  // Offset of the part in the file.
-  uint64_t add(DerivedItems items);
+  // Offset of the part in the file. name: of what the part is made of, for messages.
+  uint64_t add(DerivedItems items, std::string name);
   // To be read by several threads; the views outlive it.
   std::unique_ptr<storage::StorageObject> open(DerivedItems::OpenFile open_file,
                                                std::string name) const;
 
  private:
   friend class DerivedViewsFile;
+  struct Part {
+    explicit Part(DerivedItems made, std::string of)
+        : items(std::move(made)), name(std::move(of)) {}
+    const DerivedItems items;
+    const std::string name;
+  };
   // The part that has the byte, and where it begins.
-  std::pair<std::shared_ptr<const DerivedItems>, uint64_t> part_at(uint64_t offset) const;
+  std::pair<std::shared_ptr<const Part>, uint64_t> part_at(uint64_t offset) const;
 
   mutable Mutex mutex_;
   // By where they begin; co-owned by open files.
-  std::map<uint64_t, std::shared_ptr<const DerivedItems>> parts_ SHW_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<const Part>> parts_ SHW_GUARDED_BY(mutex_);
   uint64_t next_ SHW_GUARDED_BY(mutex_) = 0;
 };
 

@@ -8,15 +8,14 @@ namespace shardwright::format::torch_dcp {
 namespace {
 
 using archive::kPickleCall;
+using archive::kPickleDict;
 using archive::kPickleEnum;
 using archive::kPickleGetattr;
 using archive::kPickleInstance;
 using archive::PickleClass;
 
-constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
 constexpr std::string_view kOldModule = "torch.distributed._shard.sharded_tensor.metadata";
 constexpr std::string_view kPlannerModule = "torch.distributed.checkpoint.planner";
-constexpr std::string_view kFilesModule = "torch.distributed.checkpoint.filesystem";
 constexpr std::string_view kMegatronModule = "megatron.core.dist_checkpointing.strategies.torch";
 
 constexpr std::string_view kMetadataFields[] = {"state_dict_metadata", "planner_data",
@@ -54,6 +53,7 @@ constexpr PickleClass kVocabulary[] = {
     {kPlannerModule, "BytesIOWriteData", kPickleInstance},
     {kMegatronModule, "MCoreSavePlan", kPickleInstance},
     {"collections", "OrderedDict", kPickleCall},
+    {"builtins", "dict", kPickleDict},
     {"builtins", "set", kPickleCall},
     {"builtins", "frozenset", kPickleCall},
     {"__builtin__", "set", kPickleCall},

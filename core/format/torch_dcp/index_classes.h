@@ -7,10 +7,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/format/archive/pickle_reader.h"
 
 namespace shardwright::format::torch_dcp {
+
+inline constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
+inline constexpr std::string_view kFilesModule = "torch.distributed.checkpoint.filesystem";
 
 // Positions in index_vocabulary().
 enum class IndexClass : int32_t {

@@ -34,4 +34,11 @@ Result<std::span<const std::byte>> ItemHeads::at(size_t item) {
                                                     static_cast<size_t>(end - place.offset));
 }
 
+std::span<const std::byte> ItemHeads::read_before(uint64_t offset, uint64_t most_bytes) const {
+  if (offset < begin_ || offset - begin_ >= bytes_.size()) return {};
+  const auto from =
+      std::span<const std::byte>(bytes_).subspan(static_cast<size_t>(offset - begin_));
+  return from.first(static_cast<size_t>(std::min<uint64_t>(from.size(), most_bytes)));
+}
+
 }  // namespace shardwright::format::torch_dcp::internal

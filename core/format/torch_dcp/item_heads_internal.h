@@ -22,6 +22,8 @@ class ItemHeads {
       : object_(object), items_(items) {}
   // Of an item that does not come before the last one. Valid until the next call.
   Result<std::span<const std::byte>> at(size_t item);
+  // Up to so many bytes of the file from an offset on, as far as at has read them; often none.
+  std::span<const std::byte> read_before(uint64_t offset, uint64_t most_bytes) const;
 
  private:
   storage::StorageObject& object_;

@@ -3,6 +3,7 @@
 //   opened = count, (key, bytes)...   indexes
 //            count, size...           files, 8 bytes each
 //            count, (type, bytes, is_stored as 8 bytes)...  objects
+//            bytes                    digests, empty = none
 // A count, and the length in front of bytes, has 8 bytes, little-endian.
 #include <cstring>
 
@@ -83,6 +84,9 @@ bool take_opened(Taker taker, Opened* opened) {
     object.is_stored = is_stored != 0;
     opened->objects.push_back(std::move(object));
   }
+  std::span<const std::byte> sidecar;
+  if (!taker.take(&sidecar)) return false;
+  opened->sidecar.assign(sidecar.begin(), sidecar.end());
   return taker.ended();
 }
 
@@ -103,6 +107,7 @@ std::vector<std::byte> encode_opened(const Opened& opened) {
     append(object.bytes, &out);
     append(uint64_t{object.is_stored}, &out);
   }
+  append(opened.sidecar, &out);
   return out;
 }
 

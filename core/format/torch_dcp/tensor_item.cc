@@ -52,10 +52,11 @@ Result<ReadTensor> tensor_of(const ArchiveBytes& item, std::span<const std::byte
   return ReadTensor{std::move(data), std::move(*tensor)};
 }
 
-Result<StridedSource> source_of(const ArchiveBytes& item, const TorchTensor& tensor,
-                                uint64_t payload) {
+Result<FoundElements> found_at(const ArchiveBytes& item, const TorchTensor& tensor,
+                               uint64_t payload, uint32_t crc) {
   uint64_t end = 0;
-  StridedSource source;
+  FoundElements found;
+  StridedSource& source = found.source;
   if (!checked_add(payload, tensor.storage_bytes, &end) || end > item.size_bytes ||
       !checked_add(payload, tensor.offset_bytes, &source.offset))
     return item.damaged(payload, "an item ends before its tensor does");
@@ -64,19 +65,26 @@ Result<StridedSource> source_of(const ArchiveBytes& item, const TorchTensor& ten
       dtype_is_subbyte(tensor.dtype) ? 1 : static_cast<uint64_t>(dtype_bits(tensor.dtype) / 8);
   source.shape = tensor.shape;
   source.strides = tensor.strides;
-  return source;
+  const auto elements = elements_spanned(tensor.shape, tensor.strides);
+  const auto bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
+  found.is_whole_record = elements.ok() && tensor.offset_bytes == 0 &&
+                          (*elements * bits + 7) / 8 == tensor.storage_bytes;
+  if (found.is_whole_record) found.crc = crc;
+  return found;
 }
 
-// nullopt: the head does not show it.
-Result<std::optional<StridedSource>> find_in_head(const ArchiveBytes& item,
-                                                  std::span<const std::byte> head, DType dtype,
-                                                  std::span<const int64_t> sizes) {
+}  // namespace
+
+Result<std::optional<FoundElements>> find_elements_in_head(const ArchiveBytes& item,
+                                                           std::span<const std::byte> head,
+                                                           DType dtype,
+                                                           std::span<const int64_t> sizes) {
   SHW_ASSIGN_OR_RETURN(const std::vector<archive::ZipHeadEntry> entries,
                        archive::read_zip_head(item, head));
   if (entries.empty() || !entries[0].name.ends_with(kPickleRecord) ||
       entries[0].payload_offset >= head.size() || !entries[0].size_bytes.has_value() ||
       *entries[0].size_bytes > head.size() - entries[0].payload_offset)
-    return std::optional<StridedSource>();
+    return std::optional<FoundElements>();
   const std::string_view root =
       entries[0].name.substr(0, entries[0].name.size() - kPickleRecord.size());
   const auto pickle = head.subspan(static_cast<size_t>(entries[0].payload_offset),
@@ -85,18 +93,17 @@ Result<std::optional<StridedSource>> find_in_head(const ArchiveBytes& item,
   const TorchTensor& tensor = read.tensor;
   const std::string record = fmt::format("{}{}{}", root, kStorageFolder, tensor.storage);
   const auto found = std::ranges::find(entries, record, &archive::ZipHeadEntry::name);
-  if (found == entries.end()) return std::optional<StridedSource>();
+  if (found == entries.end()) return std::optional<FoundElements>();
   if (found->size_bytes.has_value() && *found->size_bytes != tensor.storage_bytes)
     return item.damaged(found->payload_offset, "a record has another size than its storage");
-  SHW_ASSIGN_OR_RETURN(StridedSource source, source_of(item, tensor, found->payload_offset));
-  return std::optional(std::move(source));
+  SHW_ASSIGN_OR_RETURN(FoundElements elements,
+                       found_at(item, tensor, found->payload_offset, found->crc));
+  return std::optional(std::move(elements));
 }
 
-}  // namespace
-
-Result<StridedSource> find_elements(const ArchiveBytes& item, std::span<const std::byte> head,
+Result<FoundElements> find_elements(const ArchiveBytes& item, std::span<const std::byte> head,
                                     DType dtype, std::span<const int64_t> sizes) {
-  auto quick = find_in_head(item, head, dtype, sizes);
+  auto quick = find_elements_in_head(item, head, dtype, sizes);
   if (quick.ok() && quick->has_value()) return std::move(**quick);
   SHW_ASSIGN_OR_RETURN(const archive::TorchArchive records, archive::TorchArchive::open(item));
   SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> pickle, records.read_pickle(item));
@@ -107,7 +114,7 @@ Result<StridedSource> find_elements(const ArchiveBytes& item, std::span<const st
   if (entry->size_bytes != tensor.storage_bytes)
     return item.damaged(entry->header_offset, "a record has another size than its storage");
   SHW_ASSIGN_OR_RETURN(const uint64_t payload, archive::locate_payload(item, *entry));
-  return source_of(item, tensor, payload);
+  return found_at(item, tensor, payload, entry->crc);
 }
 
 }  // namespace shardwright::format::torch_dcp

@@ -20,12 +20,20 @@ namespace shardwright::format::torch_dcp {
 inline constexpr std::string_view kFormatName = "torch-dcp";
 inline constexpr std::string_view kIndexName = ".metadata";
 inline constexpr std::string_view kRankIndexPattern = "__*.metadata";
+inline constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 
-// The location is a directory with these names directly in it or below. bytes: receives what
-// open_shared opens it with, or null. DATA_LOSS for what is damaged; PERMISSION_DENIED (unsafe) for
+// Whether a key, or the name of a file, is that of an index of all ranks or of one.
+bool is_index_name(std::string_view key);
+
+class KeptOpenings;
+
+// The location is a directory with these names directly in it or below. kept: where it is looked
+// for first and kept afterwards, or null; bytes: receives what open_shared opens it with, or null.
+// DATA_LOSS for what is damaged; PERMISSION_DENIED (unsafe) for
 // an index that would call something, or names files elsewhere.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
                                                                std::span<const std::string> names,
+                                                               KeptOpenings* kept,
                                                                std::vector<std::byte>* bytes);
 // What another rank opened; nothing is read.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,

@@ -125,6 +125,8 @@ class ContentsBuilder {
     const uint64_t offset = record.offset + tensor.offset_bytes;
     if (is_packed(tensor.shape, tensor.strides)) {
       contents_.chunks.push_back({kTheFile, offset, bytes});
+      const bool is_record = offset == record.offset && bytes == record.size_bytes;
+      contents_.checksums.push_back(is_record ? record.crc : 0);
       return {};
     }
     StridedSource source;
@@ -132,7 +134,12 @@ class ContentsBuilder {
     source.element_bytes = static_cast<uint64_t>(dtype_bits(tensor.dtype) / 8);
     source.shape = tensor.shape;
     source.strides = tensor.strides;
+    const Result<uint64_t> spanned = elements_spanned(source.shape, source.strides);
+    if (tensor.offset_bytes == 0 && spanned.ok() &&
+        *spanned * source.element_bytes == record.size_bytes)
+      source.crc = record.crc;
     contents_.chunks.push_back({kDerived, contents_.derived.add_strided(std::move(source)), bytes});
+    contents_.checksums.push_back(0);
     return {};
   }
 

@@ -22,6 +22,7 @@ inline constexpr uint32_t kDerived = 1;  // behind the only file
 struct Contents {
   plan::Catalog catalog;
   std::vector<Extent> chunks;
+  std::vector<uint32_t> checksums;  // of chunks that are all of a record; 0 = none
   std::vector<Extent> objects;
   DerivedItems derived;
   std::map<std::string, std::string> metadata;

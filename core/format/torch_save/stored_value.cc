@@ -61,7 +61,7 @@ Status read_archive(const archive::ArchiveBytes& bytes, StoredValue* stored) {
     }
     SHW_ASSIGN_OR_RETURN(const uint64_t payload, archive::locate_payload(bytes, entry));
     stored->storages.push_back(
-        {std::string(entry.name.substr(folder.size())), payload, entry.size_bytes});
+        {std::string(entry.name.substr(folder.size())), payload, entry.size_bytes, entry.crc});
   }
   return {};
 }
@@ -143,14 +143,9 @@ Result<StoredValue> read_stored_value(const Location& location) {
   return stored;
 }
 
-Status check_records(const Location& location) {
+Status check_records(const Location& location, std::span<const uint64_t> but_payloads) {
   SHW_ASSIGN_OR_RETURN(const FileToRead file, open_to_read(location));
-  SHW_ASSIGN_OR_RETURN(const archive::ZipDirectory directory,
-                       archive::ZipDirectory::read(file.bytes, kTailBytes));
-  for (size_t i = 0; i < directory.size(); ++i) {
-    const archive::ZipEntry entry = directory.entry(i);
-    if (!is_compressed(entry)) SHW_RETURN_IF_ERROR(archive::check_payload(file.bytes, entry));
-  }
+  SHW_RETURN_IF_ERROR(archive::check_payloads(file.bytes, {kTailBytes, but_payloads}));
   return file.object->close();
 }
 
@@ -165,6 +160,7 @@ std::vector<std::byte> encode_stored_value(const StoredValue& stored) {
     writer.text(record.key);
     writer.number(record.offset);
     writer.number(record.size_bytes);
+    writer.number(record.crc);
   }
   return writer.take();
 }
@@ -187,6 +183,8 @@ Result<StoredValue> decode_stored_value(std::span<const std::byte> bytes) {
     record.key = string_of(key);
     SHW_ASSIGN_OR_RETURN(record.offset, reader.number());
     SHW_ASSIGN_OR_RETURN(record.size_bytes, reader.number());
+    SHW_ASSIGN_OR_RETURN(const uint64_t crc, reader.number());
+    record.crc = static_cast<uint32_t>(crc);
     const bool fits = record.offset <= stored.file_bytes &&
                       record.size_bytes <= stored.file_bytes - record.offset;
     const bool ascends = stored.storages.empty() || stored.storages.back().key < record.key;

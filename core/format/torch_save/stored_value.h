@@ -26,6 +26,7 @@ struct StorageRecord {
   std::string key;
   uint64_t offset = 0;  // in the file
   uint64_t size_bytes = 0;
+  uint32_t crc = 0;  // 0 = it has none
 };
 
 struct StoredValue {
@@ -50,9 +51,9 @@ bool is_zip_file(std::span<const std::byte> head);
 // Reads what is in front of the payload, and the headers of storages. NOT_FOUND when the file is
 // gone; DATA_LOSS, UNIMPLEMENTED, PERMISSION_DENIED, INVALID_ARGUMENT as TorchArchive::open.
 Result<StoredValue> read_stored_value(const Location& location);
-// Reads all records of an archive that are stored as they are and compares their checksums.
-// DATA_LOSS naming record and place.
-Status check_records(const Location& location);
+// Reads all records of an archive that are stored as they are, but for those whose payloads begin
+// there (ascending), and compares their checksums. DATA_LOSS naming record and place.
+Status check_records(const Location& location, std::span<const uint64_t> but_payloads);
 
 // What another rank needs to open the same. DATA_LOSS for bytes that were cut short.
 std::vector<std::byte> encode_stored_value(const StoredValue& stored);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/format/torch_save/torch_save_checkpoint.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -49,6 +52,11 @@ class TorchSaveCheckpoint final : public OpenedCheckpoint {
   Status prepare_file(uint32_t file) const override;
   Status check_file(uint32_t file) const override;
   bool has_checksums() const override { return is_archive_; }
+  Result<std::optional<uint32_t>> item_checksum(const StoredItem& item) const override {
+    const bool has_one =
+        item.kind == StoredItem::Kind::kChunk && contents_.checksums[item.number] != 0;
+    return has_one ? std::optional(contents_.checksums[item.number]) : std::nullopt;
+  }
   Status check_checksums(uint32_t file) const override;
   Status check_manifest() const override { return {}; }
   Status check_chunk_block(size_t, uint64_t, std::span<const std::byte>) const override {
@@ -112,7 +120,14 @@ Status TorchSaveCheckpoint::check_file(uint32_t) const {
 }
 
 Status TorchSaveCheckpoint::check_checksums(uint32_t) const {
-  return is_archive_ ? explained(check_records(location_)) : Status();
+  if (!is_archive_) return {};
+  std::vector<uint64_t> compared_by_readers;
+  for (size_t chunk = 0; chunk < contents_.chunks.size(); ++chunk) {
+    if (contents_.checksums[chunk] != 0)
+      compared_by_readers.push_back(contents_.chunks[chunk].offset);
+  }
+  std::ranges::sort(compared_by_readers);
+  return explained(check_records(location_, compared_by_readers));
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> opened_from(const Location& location,

@@ -89,7 +89,8 @@ class PlanJson {
         to_hex(result.plan_digest), "has_file", result.has_file, "file_bytes", result.file_bytes,
         "index_position", result.index_position, "index_bytes", result.index_bytes, "index_digest",
         to_hex(result.index_digest), "payload_bytes", result.payload_bytes,
-        "directory_sync_supported", result.directory_sync_supported);
+        "directory_sync_supported", result.directory_sync_supported, "details_bytes",
+        result.details.size());
   }
 
   void add(const WantList& list) {

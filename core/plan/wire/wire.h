@@ -46,6 +46,7 @@ struct WriteResult {
   Digest128 index_digest{};
   uint64_t payload_bytes = 0;  // of all items
   bool directory_sync_supported = true;
+  std::vector<std::byte> details;  // of the format: what only the rank knows, such as places
 };
 
 Result<Bytes> encode(const LocalPlan& plan);

@@ -46,7 +46,7 @@ std::string version_of(const Content& content) {
 }
 
 ObjectStat stat_of(const Content& content) {  // content.mutex is held
-  return {content.bytes.size(), content.modified_ns, version_of(content)};
+  return {content.bytes.size(), content.modified_ns, version_of(content), 0};
 }
 
 int64_t wall_clock_ns() {

@@ -82,9 +82,10 @@ ObjectStat object_stat(const struct stat& found) {
   ObjectStat stat;
   stat.size_bytes = static_cast<uint64_t>(found.st_size);
   stat.modified_ns = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+  stat.changed_ns = int64_t{found.st_ctim.tv_sec} * 1'000'000'000 + found.st_ctim.tv_nsec;
+  const uint64_t file = mix(mix(found.st_dev) ^ found.st_ino);
   stat.version = fmt::format(
-      "{:016x}",
-      mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes));
+      "{:016x}", mix(mix(file ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes));
   return stat;
 }
 

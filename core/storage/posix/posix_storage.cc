@@ -327,7 +327,7 @@ Status PosixStorage::list_directory(std::string_view directory, const Listing& l
     const int looked =
         uninterrupted([&] { return calls().stat_file({opened->get(), directory}, &found); });
     if (looked < 0) return root_->open_failure(looked, "look at", directory);
-    const ObjectStat stat{0, internal::object_stat(found).modified_ns, ""};
+    const ObjectStat stat{0, internal::object_stat(found).modified_ns, "", 0};
     return is_prefix_of(prefix, marker) ? sink({marker, stat}) : Status();
   }
   std::sort(entries.begin(), entries.end(),

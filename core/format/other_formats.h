@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names that make a directory somebody else's. Opening looks for them before it lets a format have
+// the directory, and a save puts nothing beside them. Thread rule of the storage.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/format/opened_checkpoint.h"
+
+namespace shardwright::format {
+
+struct Family {
+  std::string_view pattern;  // glob over a name directly in the directory
+  std::string_view text;
+};
+// Such directories hold files of other formats as well and are read as none of them.
+inline constexpr Family kFamiliesOfFiles[] = {
+    {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
+    {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
+};
+
+// FAILED_PRECONDITION naming a file directly in the directory that makes it one of
+// kFamiliesOfFiles, or whose name matches one of the patterns: a checkpoint beside it would hide
+// it, or be hidden by it. Failures of the storage.
+Status refuse_beside(const Location& location, std::span<const std::string_view> patterns);
+
+}  // namespace shardwright::format
