@@ -17,7 +17,7 @@ namespace shardwright::capi {
 namespace {
 
 Result<std::string> format_text(int32_t format) {
-  constexpr std::string_view kNames[] = {"native", "native", "torch_dcp", "safetensors"};
+  constexpr std::string_view kNames[] = {"native", "native", "torch-dcp", "safetensors"};
   SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_SAFETENSORS, "format"));
   return std::string(kNames[format]);
 }

@@ -18,6 +18,7 @@
 #include "capi/call_options.h"
 #include "capi/owned_tensor.h"
 #include "core/base/text.h"
+#include "core/format/describe_object.h"
 #include "shardwright/checkpoint_entries.h"
 
 namespace shardwright::capi {
@@ -116,6 +117,7 @@ exec::Report read_report(const CheckpointImpl& impl, const exec::ReadOutcome& ou
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
   report.bytes_cached = outcome.bytes_cached;
+  report.bytes_unverified = outcome.bytes_unverified;
   return report;
 }
 
@@ -173,6 +175,22 @@ shw_status shw_checkpoint_read_objects(const shw_checkpoint* checkpoint, const u
       objects.push_back(std::move(bytes));
     }
     SHW_ASSIGN_OR_RETURN(*out, capi::bytes_buffer(objects));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_describe_object(const shw_checkpoint* checkpoint, uint64_t index,
+                                          shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, impl->checkpoint->read_object(index, impl->reading));
+    const auto& catalog = impl->checkpoint->catalog();
+    SHW_ASSIGN_OR_RETURN(const std::string described,
+                         shardwright::format::describe_object(
+                             bytes, catalog.texts.at(catalog.objects[index].content_type),
+                             catalog.object_name(index)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(described));
     return {};
   });
 }

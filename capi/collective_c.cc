@@ -196,6 +196,18 @@ shw_status shw_collective_create(const shw_collective_vtable* vtable, shw_collec
   });
 }
 
+shw_status shw_collective_create_node(shw_collective* collective, const shw_collective_call* call,
+                                      shw_collective** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const capi::RawCall raw, capi::raw_call(collective, call));
+    SHW_ASSIGN_OR_RETURN(auto made,
+                         collective_ns::make_node_collective(raw.impl->collective, raw.call));
+    SHW_ASSIGN_OR_RETURN(*out, capi::collective_of(std::move(made)));
+    return {};
+  });
+}
+
 int32_t shw_collective_rank(const shw_collective* collective) noexcept {
   const auto* impl = capi::peek(collective);
   return impl == nullptr ? 0 : impl->collective->rank();
@@ -323,10 +335,9 @@ shw_status shw_collective_abort(shw_collective* collective, shw_status code, con
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(collective, "collective"));
     SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(message, message_size, "message"));
-    if (code < SHW_CANCELLED || code > SHW_UNAUTHENTICATED) {
-      return capi::bad_argument("code", fmt::format("{} is no failure", code));
-    }
-    impl->collective->abort(Status(static_cast<shardwright::StatusCode>(code), std::string(text)));
+    Status cause;
+    SHW_RETURN_IF_ERROR(capi::cause_argument(code, text, &cause));
+    impl->collective->abort(cause);
     return {};
   });
 }

@@ -45,10 +45,7 @@ Result<Refusal> read_refusal(shw_collective* collective, int32_t call, shw_statu
   SHW_RETURN_IF_ERROR(option_in_range(call, SHW_CALL_LOAD, "call"));
   refusal.tell = call == SHW_CALL_SAVE ? exec::decline_save : exec::decline_load;
   SHW_ASSIGN_OR_RETURN(const auto text, text_argument(message, message_size, "message"));
-  const bool known =
-      (code >= SHW_CANCELLED && code <= SHW_UNAUTHENTICATED) || code == SHW_HOST_EXCEPTION;
-  if (!known) return bad_argument("code", fmt::format("{} is no failure", code));
-  refusal.failure = Status(static_cast<StatusCode>(code), std::string(text));
+  SHW_RETURN_IF_ERROR(cause_argument(code, text, &refusal.failure));
   return refusal;
 }
 

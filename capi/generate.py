@@ -21,8 +21,9 @@ HEADERS = ROOT / "include" / "shardwright"
 SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "load_exchange", "convert",
-         "planning", "estimate", "global_plan", "plugin"]
+         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "load_exchange", "torch_items",
+         "convert", "pickles", "planning", "estimate", "global_plan", "communicator", "work", "device", "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate",
+         "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
 SINCE = re.compile(r"Since: (\S+)")
@@ -83,8 +84,14 @@ def api_header(symbols, declared):
 #include "checkpoint.h"
 #include "checkpoint_entries.h"
 #include "collective.h"
+#include "communicator.h"
 #include "context.h"
 #include "convert.h"
+#include "device.h"
+#include "hsdp.h"
+#include "hsdp_estimate.h"
+#include "hsdp_phases.h"
+#include "hsdp_unit.h"
 #include "job.h"
 #include "layout.h"
 #include "load.h"
@@ -99,6 +106,7 @@ def api_header(symbols, declared):
 #include "storage.h"
 #include "global_plan.h"
 #include "tensor.h"
+#include "work.h"
 
 #if defined(__cplusplus)
 extern "C" {{

@@ -15,10 +15,10 @@
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/box_list.h"
+#include "capi/layout_spec.h"
 #include "core/base/limits.h"
 
 namespace shardwright::capi {
-namespace {
 
 Result<Mesh> read_mesh(const shw_layout_spec& spec) {
   const auto axes = static_cast<uint64_t>(spec.mesh_ndim);
@@ -35,6 +35,16 @@ Result<Mesh> read_mesh(const shw_layout_spec& spec) {
   mesh.ranks.assign(ranks.begin(), ranks.end());
   return mesh;
 }
+
+Result<Mesh> read_mesh_only(const shw_layout_spec& spec) {
+  const bool cuts = spec.placement_kinds != nullptr || spec.placement_dims != nullptr ||
+                    spec.placement_factors != nullptr || spec.tensor_map != nullptr ||
+                    spec.tensor_map_offsets != nullptr || spec.tensor_ndim != 0;
+  if (cuts) return bad_argument("spec", "a mesh has no placements and no tensor map");
+  return read_mesh(spec);
+}
+
+namespace {
 
 Result<std::vector<Placement>> read_placements(const shw_layout_spec& spec) {
   const auto axes = static_cast<uint64_t>(spec.mesh_ndim);

@@ -178,9 +178,9 @@ shw_status shw_owned_tensor_dlpack(const shw_owned_tensor* tensor,
                                    struct DLManagedTensorVersioned** out,
                                    shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(auto impl, capi::need(tensor, "tensor"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(tensor, "tensor"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    *out = capi::export_dlpack(std::move(impl));
+    *out = capi::export_dlpack(capi::exported(*impl), impl);
     return {};
   });
 }
@@ -188,9 +188,9 @@ shw_status shw_owned_tensor_dlpack(const shw_owned_tensor* tensor,
 shw_status shw_owned_tensor_dlpack_legacy(const shw_owned_tensor* tensor,
                                           struct DLManagedTensor** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(auto impl, capi::need(tensor, "tensor"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(tensor, "tensor"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    *out = capi::export_dlpack_legacy(std::move(impl));
+    *out = capi::export_dlpack_legacy(capi::exported(*impl), impl);
     return {};
   });
 }

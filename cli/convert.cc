@@ -2,6 +2,10 @@
 //
 // shardwright convert: saves a checkpoint again in another format, in bounded memory. Killed or
 // interrupted it goes on when it is called again.
+#include <cstdint>
+#include <map>
+#include <string>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -14,6 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+const std::map<std::string, int32_t> kFormats = {{"native", SHW_FORMAT_NATIVE},
+                                                 {"safetensors", SHW_FORMAT_SAFETENSORS},
+                                                 {"torch-dcp", SHW_FORMAT_TORCH_DCP}};
+
 struct ConvertOptions {
   std::string source;
   std::string target;
@@ -25,7 +33,7 @@ struct ConvertOptions {
 
 int convert(Session& session, const ConvertOptions& options) {
   shw_convert_options how = SHW_CONVERT_OPTIONS_INIT;
-  how.format = options.format == "safetensors" ? SHW_FORMAT_SAFETENSORS : SHW_FORMAT_NATIVE;
+  how.format = kFormats.at(options.format);
   how.overwrite = options.overwrite ? SHW_OVERWRITE_REPLACE : SHW_OVERWRITE_REFUSE;
   how.max_shard_size = options.max_shard_bytes;
   if (options.without_comparison) how.flags |= SHW_CONVERT_WITHOUT_COMPARISON;
@@ -65,8 +73,8 @@ void add_convert(CLI::App& app, Session& session, Run* run) {
       ->add_option("TARGET", options->target,
                    "Directory, or a file NAME.safetensors; never in the source")
       ->required();
-  command->add_option("--format", options->format, "native (the default) or safetensors")
-      ->check(CLI::IsMember({"native", "safetensors"}));
+  command->add_option("--format", options->format, "native (the default), safetensors or torch-dcp")
+      ->check(CLI::IsMember(kFormats));
   command
       ->add_option("--max-shard-size", options->max_shard_bytes,
                    "Bytes of tensors in one file, such as 2GB (0 = 5GB)")

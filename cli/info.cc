@@ -52,9 +52,10 @@ std::string checkpoint_text(const std::string& path, const Json& info) {
                                        size_text(bytes["objects"].get<uint64_t>())));
   text += field("files", fmt::format("{}, {}", count_text(counts["files"].get<uint64_t>()),
                                      size_text(bytes["files"].get<uint64_t>())));
-  text += field("digests", info["digests"].get<bool>()  ? "on"
-                           : info.contains("checksums") ? "off: verify --deep compares checksums"
-                                                        : "off: payload cannot be checked");
+  text += field("digests", info["digests"].get<bool>() ? "on"
+                           : info.contains("checksums")
+                               ? "off: checksums are compared where records are read whole"
+                               : "off: payload cannot be checked");
   for (const auto& [key, value] : info["metadata"].items()) {
     text += field("metadata", fmt::format("{} = {}", key, value.get<std::string>()));
   }

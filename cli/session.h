@@ -46,6 +46,7 @@ void add_ls(CLI::App& app, Session& session, Run* run);
 void add_tree(CLI::App& app, Session& session, Run* run);
 void add_show(CLI::App& app, Session& session, Run* run);
 void add_verify(CLI::App& app, Session& session, Run* run);
+void add_scan(CLI::App& app, Session& session, Run* run);
 void add_digest(CLI::App& app, Session& session, Run* run);
 void add_plan(CLI::App& app, Session& session, Run* run);
 void add_convert(CLI::App& app, Session& session, Run* run);

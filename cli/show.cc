@@ -92,6 +92,21 @@ std::string hexadecimal(std::string_view bytes) {
   return text;
 }
 
+// What a pickle or an archive of torch.save would be; "" for anything else.
+std::string described_value(const Checkpoint& checkpoint, const ObjectFacts& object,
+                            const std::string& path) {
+  if (object.content_type != "application/python-pickle" &&
+      object.content_type != "application/x-torch-save")
+    return "";
+  const Buffer buffer = made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) {
+        return shw_checkpoint_describe_object(checkpoint.get(), object.index, out, error);
+      },
+      "describe the object", Place::of_checkpoint(path, object.listed));
+  const Json said = Json::parse(text_of(buffer), nullptr, false);
+  return said.is_discarded() ? "" : dumped(said["value"]);
+}
+
 int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFacts& object,
                 const std::string& path) {
   const Buffer buffer = made_by<shw_buffer, shw_buffer_release>(
@@ -101,6 +116,7 @@ int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFact
       "read the object", Place::of_checkpoint(path, object.listed));
   const std::string_view bytes = text_of(buffer);
   const bool is_json = object.content_type == "application/json";
+  const std::string described = is_json ? "" : described_value(checkpoint, object, path);
   if (session.options.json) {
     Json out{{"schema", 1},
              {"name", object.name},
@@ -113,6 +129,7 @@ int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFact
       std::string digits;
       for (const char byte : bytes)
         digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      if (!described.empty()) out["description"] = Json::parse(described, nullptr, false);
       out["hex"] = digits;
     } else {
       out["value"] = value;
@@ -122,6 +139,11 @@ int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFact
   }
   Session::print_line(fmt::format("{}: {}, {}", printable(object.listed),
                                   printable(object.content_type), size_text(object.bytes)));
+  if (!described.empty()) {
+    const Json value = Json::parse(described, nullptr, false);
+    Session::print_line(printable(value.is_discarded() ? described : dumped(value)));
+    return kExitFine;
+  }
   const bool is_text = is_json || object.content_type.starts_with("text/");
   Session::print(is_text ? printable(bytes) + "\n" : hexadecimal(bytes));
   return kExitFine;

@@ -225,7 +225,7 @@ class HostObject : public StorageObject {
   }
 
   Result<ObjectStat> stat() override {
-    if (mode_ != OpenMode::kRead) return ObjectStat{written_.load(), 0, ""};
+    if (mode_ != OpenMode::kRead) return ObjectStat{written_.load(), 0, "", 0};
     Result<ObjectStat> stat = stat_key(*host_, key_);
     if (stat.ok()) size_ = stat->size_bytes;
     return stat;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "shardwright/base.h"
+
 namespace shardwright::capi {
 
 Status null_argument(const char* parameter) {
@@ -64,6 +66,14 @@ Result<TextArray> text_list_argument(const void* blob, const uint64_t* offsets, 
   if (blob == nullptr && offsets[count] != 0) return null_argument(parameter);
   return TextArray{{static_cast<const char*>(blob == nullptr ? "" : blob), offsets[count]},
                    {offsets, count + 1}};
+}
+
+Status cause_argument(int32_t code, std::string_view message, Status* cause) {
+  const bool is_failure =
+      (code >= SHW_CANCELLED && code <= SHW_UNAUTHENTICATED) || code == SHW_HOST_EXCEPTION;
+  if (!is_failure) return bad_argument("code", fmt::format("{} is no failure", code));
+  *cause = Status(static_cast<StatusCode>(code), std::string(message));
+  return {};
 }
 
 Status option_in_range(int32_t value, int32_t last, const char* option) {

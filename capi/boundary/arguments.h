@@ -41,6 +41,9 @@ Result<std::string> path_argument(const char* path, const char* parameter);
 Result<TextArray> text_list_argument(const void* blob, const uint64_t* offsets, uint64_t count,
                                      const char* parameter);
 
+// The failure that a host tells other ranks: CANCELLED to UNAUTHENTICATED, or HOST_EXCEPTION.
+Status cause_argument(int32_t code, std::string_view message, Status* cause);
+
 // Value of an option that is one of 0 to last; INVALID_ARGUMENT naming it otherwise.
 Status option_in_range(int32_t value, int32_t last, const char* option);
 

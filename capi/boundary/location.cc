@@ -63,28 +63,33 @@ Status refuse_scheme(std::string_view path, const char* parameter) {
       .with_detail("scheme", scheme);
 }
 
+// Of the file system.
+Result<format::Location> local_location(const char* path, const char* parameter, PathKind kind) {
+  format::Location location;
+  SHW_ASSIGN_OR_RETURN(auto given, path_argument(path, parameter));
+  SHW_RETURN_IF_ERROR(refuse_scheme(given, parameter));
+  location.display = given;
+  SHW_ASSIGN_OR_RETURN(auto root, absolute_path(std::move(given)));
+  location.path = std::filesystem::path(root).lexically_normal().string();
+  while (location.path.size() > 1 && location.path.back() == '/') location.path.pop_back();
+  const std::filesystem::path place(location.path);
+  std::error_code unknown;
+  // One file lies in a directory, where others may stand beside it while it is made.
+  if (kind == PathKind::kFile ||
+      (location.path.ends_with(".safetensors") && !std::filesystem::is_directory(place, unknown))) {
+    location.prefix = place.filename().string();
+    root = place.parent_path().string();
+  }
+  location.storage = storage::make_posix_storage(std::move(root));
+  return location;
+}
+
 }  // namespace
 
 Result<format::Location> read_location(const shw_storage* storage, const char* path,
-                                       const char* parameter) {
+                                       const char* parameter, PathKind kind) {
+  if (storage == nullptr) return local_location(path, parameter, kind);
   format::Location location;
-  if (storage == nullptr) {
-    SHW_ASSIGN_OR_RETURN(auto given, path_argument(path, parameter));
-    SHW_RETURN_IF_ERROR(refuse_scheme(given, parameter));
-    location.display = given;
-    SHW_ASSIGN_OR_RETURN(auto root, absolute_path(std::move(given)));
-    location.path = std::filesystem::path(root).lexically_normal().string();
-    while (location.path.size() > 1 && location.path.back() == '/') location.path.pop_back();
-    const std::filesystem::path place(location.path);
-    std::error_code unknown;
-    // One file lies in a directory, where others may stand beside it while it is made.
-    if (location.path.ends_with(".safetensors") && !std::filesystem::is_directory(place, unknown)) {
-      location.prefix = place.filename().string();
-      root = place.parent_path().string();
-    }
-    location.storage = storage::make_posix_storage(std::move(root));
-    return location;
-  }
   SHW_ASSIGN_OR_RETURN(const auto impl, need(storage, "storage"));
   SHW_RETURN_IF_ERROR(need_pointer(path, parameter));
   std::string prefix(path);

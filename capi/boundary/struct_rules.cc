@@ -268,11 +268,100 @@ const StructRules& rules_of<shw_estimate_options>() {
 }
 
 template <>
-const StructRules& rules_of<shw_plugin>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_plugin, reserved0),
-                                                SHW_RESERVED(shw_plugin, reserved1)};
+const StructRules& rules_of<shw_hsdp_options>() {
+  static constexpr StructRules kRules = plain_rules<shw_hsdp_options>(
+      "shw_hsdp_options", SHW_HSDP_OPTIONS_SIZE_V1, SHW_HSDP_UNORDERED);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_unit_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_hsdp_unit_options, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_hsdp_unit_options>(
+      "shw_hsdp_unit_options", SHW_HSDP_UNIT_OPTIONS_SIZE_V1, kReserved,
+      SHW_HSDP_UNIT_OFFLOAD | SHW_HSDP_UNIT_HOST_MEMORY);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_param_batch>() {
   static constexpr StructRules kRules =
-      rules_with<shw_plugin>("shw_plugin", SHW_PLUGIN_SIZE_V1, kReserved);
+      plain_rules<shw_hsdp_param_batch>("shw_hsdp_param_batch", SHW_HSDP_PARAM_BATCH_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_box>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_hsdp_box, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_hsdp_box>("shw_hsdp_box", SHW_HSDP_BOX_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_allocator>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_hsdp_allocator>("shw_hsdp_allocator", SHW_HSDP_ALLOCATOR_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_phase_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_hsdp_phase_options, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_hsdp_phase_options>(
+      "shw_hsdp_phase_options", SHW_HSDP_PHASE_OPTIONS_SIZE_V1, kReserved, SHW_HSDP_RECOMPUTE);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_memory>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_hsdp_memory>("shw_hsdp_memory", SHW_HSDP_MEMORY_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_estimate_unit>() {
+  static constexpr StructRules kRules = plain_rules<shw_hsdp_estimate_unit>(
+      "shw_hsdp_estimate_unit", SHW_HSDP_ESTIMATE_UNIT_SIZE_V1,
+      SHW_HSDP_ESTIMATE_ROOT | SHW_HSDP_ESTIMATE_ADDS_GRADS | SHW_HSDP_ESTIMATE_HOST_MEMORY);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_hsdp_estimate_world>() {
+  static constexpr StructRules kRules = plain_rules<shw_hsdp_estimate_world>(
+      "shw_hsdp_estimate_world", SHW_HSDP_ESTIMATE_WORLD_SIZE_V1, SHW_HSDP_ESTIMATE_ORDERED_SUMS);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_communicator_call>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_communicator_call, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_communicator_call>(
+      "shw_communicator_call", SHW_COMMUNICATOR_CALL_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_communicator_vtable>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_communicator_vtable, reserved0),
+                                                SHW_RESERVED(shw_communicator_vtable, reserved1)};
+  static constexpr StructRules kRules = rules_with<shw_communicator_vtable>(
+      "shw_communicator_vtable", SHW_COMMUNICATOR_VTABLE_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_device_vtable>() {
+  static constexpr StructRules kRules = plain_rules<shw_device_vtable>(
+      "shw_device_vtable", SHW_DEVICE_VTABLE_SIZE_V1, SHW_DEVICE_IS_HOST);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_plugin>() {
+  static constexpr StructRules kRules = plain_rules<shw_plugin>("shw_plugin", SHW_PLUGIN_SIZE_V1);
   return kRules;
 }
 

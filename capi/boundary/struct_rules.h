@@ -62,6 +62,12 @@ const StructRules& rules_of<shw_collective_call>();
 template <>
 const StructRules& rules_of<shw_collective_vtable>();
 template <>
+const StructRules& rules_of<shw_communicator_call>();
+template <>
+const StructRules& rules_of<shw_communicator_vtable>();
+template <>
+const StructRules& rules_of<shw_device_vtable>();
+template <>
 const StructRules& rules_of<shw_allocator>();
 template <>
 const StructRules& rules_of<shw_context_options>();
@@ -89,6 +95,24 @@ template <>
 const StructRules& rules_of<shw_match_options>();
 template <>
 const StructRules& rules_of<shw_estimate_options>();
+template <>
+const StructRules& rules_of<shw_hsdp_options>();
+template <>
+const StructRules& rules_of<shw_hsdp_unit_options>();
+template <>
+const StructRules& rules_of<shw_hsdp_param_batch>();
+template <>
+const StructRules& rules_of<shw_hsdp_box>();
+template <>
+const StructRules& rules_of<shw_hsdp_allocator>();
+template <>
+const StructRules& rules_of<shw_hsdp_phase_options>();
+template <>
+const StructRules& rules_of<shw_hsdp_memory>();
+template <>
+const StructRules& rules_of<shw_hsdp_estimate_unit>();
+template <>
+const StructRules& rules_of<shw_hsdp_estimate_world>();
 template <>
 const StructRules& rules_of<shw_plugin>();
 

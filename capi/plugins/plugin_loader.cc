@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "capi/adapters/collective_adapter.h"
+#include "capi/adapters/communicator_adapter.h"
+#include "capi/adapters/device_adapter.h"
 #include "capi/adapters/storage_adapter.h"
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
@@ -55,20 +57,21 @@ const shw_host_api& host_table() {
   return kHost;
 }
 
-Status check_storage_part(const shw_plugin& plugin, shw_storage_vtable* copy) {
-  if (plugin.storage == nullptr) return {};
-  SHW_RETURN_IF_ERROR(read_struct(plugin.storage, "storage", copy));
-  SHW_RETURN_IF_ERROR(check_storage_slots(*copy));
-  if (plugin.storage_open != nullptr) return {};
-  return invalid_argument("slot 'storage_open' is NULL").with_detail("field", "storage_open");
-}
+// A table of the plugin and its open function, whose names these are.
+struct PartNames {
+  const char* table = "";
+  const char* open = "";
+};
 
-Status check_collective_part(const shw_plugin& plugin, shw_collective_vtable* copy) {
-  if (plugin.collective == nullptr) return {};
-  SHW_RETURN_IF_ERROR(read_struct(plugin.collective, "collective", copy));
-  SHW_RETURN_IF_ERROR(check_collective_slots(*copy));
-  if (plugin.collective_open != nullptr) return {};
-  return invalid_argument("slot 'collective_open' is NULL").with_detail("field", "collective_open");
+template <typename TableType, typename Open>
+Status check_part(const PartNames& names, const TableType* table, Open open,
+                  Status (*check_slots)(const TableType&), TableType* copy) {
+  if (table == nullptr) return {};
+  SHW_RETURN_IF_ERROR(read_struct(table, names.table, copy));
+  SHW_RETURN_IF_ERROR(check_slots(*copy));
+  if (open != nullptr) return {};
+  return invalid_argument(fmt::format("slot '{}' is NULL", names.open))
+      .with_detail("field", names.open);
 }
 
 Status check_plugin(const shw_plugin& filled, LoadedPlugin* loaded) {
@@ -78,8 +81,16 @@ Status check_plugin(const shw_plugin& filled, LoadedPlugin* loaded) {
   if (plugin.name == nullptr || plugin.version == nullptr) {
     return invalid_argument("it gives no name or no version");
   }
-  SHW_RETURN_IF_ERROR(check_storage_part(plugin, &loaded->storage));
-  SHW_RETURN_IF_ERROR(check_collective_part(plugin, &loaded->collective));
+  SHW_RETURN_IF_ERROR(check_part({"storage", "storage_open"}, plugin.storage, plugin.storage_open,
+                                 check_storage_slots, &loaded->storage));
+  SHW_RETURN_IF_ERROR(check_part({"collective", "collective_open"}, plugin.collective,
+                                 plugin.collective_open, check_collective_slots,
+                                 &loaded->collective));
+  SHW_RETURN_IF_ERROR(check_part({"communicator", "communicator_open"}, plugin.communicator,
+                                 plugin.communicator_open, check_communicator_slots,
+                                 &loaded->communicator));
+  SHW_RETURN_IF_ERROR(check_part({"device", "device_open"}, plugin.device, plugin.device_open,
+                                 check_device_slots, &loaded->device));
   loaded->plugin = plugin;
   return {};
 }

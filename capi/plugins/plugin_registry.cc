@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include "capi/adapters/collective_adapter.h"
+#include "capi/adapters/communicator_adapter.h"
+#include "capi/adapters/device_adapter.h"
 #include "capi/adapters/storage_adapter.h"
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
@@ -56,6 +58,31 @@ void write_plugin(const PluginManifest& manifest, const char* version, bool load
   json->key("capabilities").begin_array();
   for (const std::string& each : manifest.capabilities) json->text(each);
   json->end_array().end_object();
+}
+
+// What a plugin may have.
+struct Offer {
+  const char* noun = "";
+  bool is_there = false;
+};
+
+// The plugin's table as its open function leaves it.
+template <typename TableType, typename Open>
+Result<TableType> open_table(const LoadedPlugin& loaded, const Offer& offer,
+                             std::string_view config, const TableType& table, Open open) {
+  const char* name = loaded.plugin.name;
+  if (!offer.is_there)
+    return unimplemented(fmt::format("plugin '{}' has no {}", name, offer.noun))
+        .with_detail("plugin", name);
+  TableType opened = table;
+  shw_error* error = nullptr;
+  shw_status code = SHW_OK;
+  {
+    const CallbackScope scope;
+    code = open(loaded.plugin.user, config.data(), config.size(), &opened, &error);
+  }
+  if (code == SHW_OK && error == nullptr) return opened;
+  return status_from_host(code, error, fmt::format("open a {} of '{}'", offer.noun, name).c_str());
 }
 
 }  // namespace
@@ -109,21 +136,9 @@ Result<std::shared_ptr<LoadedPlugin>> PluginRegistry::find(std::string_view name
 Result<std::shared_ptr<storage::Storage>> PluginRegistry::open_storage(std::string_view plugin,
                                                                        std::string_view config) {
   SHW_ASSIGN_OR_RETURN(auto loaded, find(plugin));
-  if (loaded->plugin.storage == nullptr) {
-    return unimplemented(fmt::format("plugin '{}' has no storage", plugin))
-        .with_detail("plugin", plugin);
-  }
-  shw_storage_vtable table = loaded->storage;
-  shw_error* error = nullptr;
-  shw_status code = SHW_OK;
-  {
-    const CallbackScope scope;
-    code = loaded->plugin.storage_open(loaded->plugin.user, config.data(), config.size(), &table,
-                                       &error);
-  }
-  if (code != SHW_OK || error != nullptr) {
-    return status_from_host(code, error, fmt::format("open a storage of '{}'", plugin).c_str());
-  }
+  SHW_ASSIGN_OR_RETURN(const auto table,
+                       open_table(*loaded, {"storage", loaded->plugin.storage != nullptr}, config,
+                                  loaded->storage, loaded->plugin.storage_open));
   SHW_RETURN_IF_ERROR(check_storage_slots(table));
   return make_host_storage(table, loaded);
 }
@@ -131,24 +146,33 @@ Result<std::shared_ptr<storage::Storage>> PluginRegistry::open_storage(std::stri
 Result<std::shared_ptr<collective::Collective>> PluginRegistry::open_collective(
     std::string_view plugin, std::string_view config) {
   SHW_ASSIGN_OR_RETURN(auto loaded, find(plugin));
-  if (loaded->plugin.collective == nullptr) {
-    return unimplemented(fmt::format("plugin '{}' has no collective", plugin))
-        .with_detail("plugin", plugin);
-  }
-  shw_collective_vtable table = loaded->collective;
-  shw_error* error = nullptr;
-  shw_status code = SHW_OK;
-  {
-    const CallbackScope scope;
-    code = loaded->plugin.collective_open(loaded->plugin.user, config.data(), config.size(), &table,
-                                          &error);
-  }
-  if (code != SHW_OK || error != nullptr) {
-    return status_from_host(code, error, fmt::format("open a collective of '{}'", plugin).c_str());
-  }
+  SHW_ASSIGN_OR_RETURN(const auto table,
+                       open_table(*loaded, {"collective", loaded->plugin.collective != nullptr},
+                                  config, loaded->collective, loaded->plugin.collective_open));
   SHW_RETURN_IF_ERROR(check_collective_slots(table));
   SHW_RETURN_IF_ERROR(check_collective_ranks(table));
   return make_host_collective(table, loaded);
+}
+
+Result<collective::CommunicatorPtr> PluginRegistry::open_communicator(std::string_view plugin,
+                                                                      std::string_view config) {
+  SHW_ASSIGN_OR_RETURN(auto loaded, find(plugin));
+  SHW_ASSIGN_OR_RETURN(const auto table,
+                       open_table(*loaded, {"communicator", loaded->plugin.communicator != nullptr},
+                                  config, loaded->communicator, loaded->plugin.communicator_open));
+  SHW_RETURN_IF_ERROR(check_communicator_slots(table));
+  SHW_RETURN_IF_ERROR(check_communicator_ranks(table));
+  return make_host_communicator(table, loaded);
+}
+
+Result<std::shared_ptr<device::LaneDevice>> PluginRegistry::open_device(std::string_view plugin,
+                                                                        std::string_view config) {
+  SHW_ASSIGN_OR_RETURN(auto loaded, find(plugin));
+  SHW_ASSIGN_OR_RETURN(const auto table,
+                       open_table(*loaded, {"device", loaded->plugin.device != nullptr}, config,
+                                  loaded->device, loaded->plugin.device_open));
+  SHW_RETURN_IF_ERROR(check_device_slots(table));
+  return make_host_table_device(table, loaded);
 }
 
 Result<std::string> PluginRegistry::list_json() {
@@ -161,6 +185,8 @@ Result<std::string> PluginRegistry::list_json() {
       PluginManifest shown{each->plugin.name, each->file, each->plugin.abi_major, {}};
       if (each->plugin.storage != nullptr) shown.capabilities.emplace_back("storage");
       if (each->plugin.collective != nullptr) shown.capabilities.emplace_back("collective");
+      if (each->plugin.communicator != nullptr) shown.capabilities.emplace_back("communicator");
+      if (each->plugin.device != nullptr) shown.capabilities.emplace_back("device");
       write_plugin(shown, each->plugin.version, true, &json);
       seen.push_back(shown.name);
     }

@@ -14,6 +14,8 @@
 
 #include "core/base/result.h"
 #include "core/collective/collective.h"
+#include "core/collective/communicator.h"
+#include "core/device/lane_device.h"
 #include "core/storage/storage.h"
 #include "shardwright/plugin.h"
 
@@ -29,6 +31,8 @@ struct LoadedPlugin {
   shw_plugin plugin{};
   shw_storage_vtable storage{};  // copy of the plugin's table, valid when plugin.storage is set
   shw_collective_vtable collective{};  // likewise
+  shw_communicator_vtable communicator{};
+  shw_device_vtable device{};
 };
 
 class PluginRegistry {
@@ -42,6 +46,10 @@ class PluginRegistry {
                                                          std::string_view config);
   Result<std::shared_ptr<collective::Collective>> open_collective(std::string_view plugin,
                                                                   std::string_view config);
+  Result<collective::CommunicatorPtr> open_communicator(std::string_view plugin,
+                                                        std::string_view config);
+  Result<std::shared_ptr<device::LaneDevice>> open_device(std::string_view plugin,
+                                                          std::string_view config);
   // {"schema":1,"plugins":[{name, file, loaded, version, capabilities}, ...]}
   Result<std::string> list_json();
 

@@ -10,8 +10,14 @@
 #include "checkpoint.h"
 #include "checkpoint_entries.h"
 #include "collective.h"
+#include "communicator.h"
 #include "context.h"
 #include "convert.h"
+#include "device.h"
+#include "hsdp.h"
+#include "hsdp_estimate.h"
+#include "hsdp_phases.h"
+#include "hsdp_unit.h"
 #include "job.h"
 #include "layout.h"
 #include "load.h"
@@ -26,6 +32,7 @@
 #include "storage.h"
 #include "global_plan.h"
 #include "tensor.h"
+#include "work.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -422,6 +429,158 @@ struct shw_api {
   shw_status (*load_exchange_finish)(shw_load_exchange* exchange, shw_report** out,
       shw_error** err);
   void (*load_exchange_release)(shw_load_exchange* exchange);
+  shw_status (*collective_create_node)(shw_collective* collective, const shw_collective_call* call,
+      shw_collective** out, shw_error** err);
+  shw_status (*checkpoint_describe_object)(const shw_checkpoint* checkpoint, uint64_t index,
+      shw_buffer** out, shw_error** err);
+  shw_status (*scan_pickles)(shw_context* context, shw_storage* storage, const char* path,
+      shw_buffer** out, shw_error** err);
+  shw_status (*clean_pickles)(shw_context* context, shw_storage* source_storage, const char* source,
+      shw_storage* target_storage, const char* target, shw_buffer** out, shw_error** err);
+  shw_status (*torch_items_write)(shw_context* context, const shw_state* state,
+      shw_storage* storage, const char* path, const char* name, const shw_save_options* options,
+      shw_buffer** out, shw_error** err);
+  shw_status (*torch_digests_write)(shw_context* context, shw_storage* storage, const char* path,
+      const void* data, uint64_t size, const void* results, const uint64_t* result_offsets,
+      uint64_t result_count, const shw_save_options* options, shw_error** err);
+  void (*communicator_call_init)(shw_communicator_call* call, uint32_t struct_size);
+  void (*communicator_vtable_init)(shw_communicator_vtable* vtable, uint32_t struct_size);
+  shw_status (*communicator_create)(const shw_communicator_vtable* vtable, shw_communicator** out,
+      shw_error** err);
+  shw_status (*communicator_group_create)(int32_t size, shw_communicator_group** out,
+      shw_error** err);
+  shw_status (*communicator_group_member)(shw_communicator_group* group, int32_t rank,
+      shw_communicator** out, shw_error** err);
+  void (*communicator_group_release)(shw_communicator_group* group);
+  shw_status (*communicator_create_fake)(int32_t rank, int32_t size, shw_communicator** out,
+      shw_error** err);
+  shw_status (*communicator_create_delay)(shw_communicator* communicator, int64_t latency_ns,
+      double bytes_per_second, shw_communicator** out, shw_error** err);
+  shw_status (*communicator_create_over)(shw_collective* collective, shw_communicator** out,
+      shw_error** err);
+  shw_status (*context_open_communicator)(shw_context* context, const char* plugin,
+      const char* config, uint64_t config_size, shw_communicator** out, shw_error** err);
+  int32_t (*communicator_rank)(const shw_communicator* communicator);
+  int32_t (*communicator_size)(const shw_communicator* communicator);
+  uint64_t (*communicator_capabilities)(const shw_communicator* communicator);
+  const char* (*communicator_name)(const shw_communicator* communicator, uint64_t* size);
+  shw_status (*communicator_all_gather)(shw_communicator* communicator,
+      const shw_communicator_call* call, const void* in, uint64_t in_size, void* out,
+      uint64_t out_size, shw_work** out_work, shw_error** err);
+  shw_status (*communicator_all_to_all)(shw_communicator* communicator,
+      const shw_communicator_call* call, const void* in, uint64_t in_size, void* out,
+      uint64_t out_size, shw_work** out_work, shw_error** err);
+  shw_status (*communicator_reduce_scatter)(shw_communicator* communicator,
+      const shw_communicator_call* call, const void* in, uint64_t in_size, void* out,
+      uint64_t out_size, shw_work** out_work, shw_error** err);
+  shw_status (*communicator_all_reduce)(shw_communicator* communicator,
+      const shw_communicator_call* call, void* data, uint64_t size, shw_work** out_work,
+      shw_error** err);
+  shw_status (*communicator_broadcast)(shw_communicator* communicator,
+      const shw_communicator_call* call, void* data, uint64_t size, int32_t root,
+      shw_work** out_work, shw_error** err);
+  shw_status (*communicator_barrier)(shw_communicator* communicator,
+      const shw_communicator_call* call, shw_work** out_work, shw_error** err);
+  shw_status (*communicator_abort)(shw_communicator* communicator, shw_status code,
+      const char* message, uint64_t message_size, shw_error** err);
+  void (*communicator_release)(shw_communicator* communicator);
+  shw_status (*work_wait)(shw_work* work, int64_t timeout_ns, shw_error** err);
+  shw_status (*work_poll)(shw_work* work, shw_error** err);
+  shw_status (*work_order)(shw_work* work, uint64_t stream, shw_error** err);
+  void (*work_release)(shw_work* work);
+  void (*device_vtable_init)(shw_device_vtable* vtable, uint32_t struct_size);
+  shw_status (*device_create)(const shw_device_vtable* vtable, shw_device** out, shw_error** err);
+  shw_status (*device_create_host)(shw_bool inline_lanes, shw_device** out, shw_error** err);
+  shw_status (*context_open_device)(shw_context* context, const char* plugin, const char* config,
+      uint64_t config_size, shw_device** out, shw_error** err);
+  const char* (*device_name)(const shw_device* device, uint64_t* size);
+  void (*device_release)(shw_device* device);
+  void (*hsdp_options_init)(shw_hsdp_options* options, uint32_t struct_size);
+  shw_status (*hsdp_mesh_create)(const shw_layout_spec* spec, int32_t rank, shw_hsdp_mesh** out,
+      shw_error** err);
+  shw_status (*hsdp_mesh_set_communicator)(shw_hsdp_mesh* mesh, int32_t axis, int32_t lane,
+      shw_communicator* communicator, shw_error** err);
+  void (*hsdp_mesh_release)(shw_hsdp_mesh* mesh);
+  shw_status (*hsdp_create)(shw_context* context, const shw_hsdp_options* options, shw_hsdp** out,
+      shw_error** err);
+  shw_status (*hsdp_finalize_backward)(shw_hsdp* hsdp, shw_error** err);
+  shw_status (*hsdp_step_event)(shw_hsdp* hsdp, uint64_t event, shw_error** err);
+  shw_status (*hsdp_reset)(shw_hsdp* hsdp, shw_error** err);
+  shw_status (*hsdp_global_norm)(shw_hsdp* hsdp, double p, double* out, shw_error** err);
+  shw_status (*hsdp_scale_grads)(shw_hsdp* hsdp, double factor, shw_error** err);
+  shw_status (*hsdp_zero_grads)(shw_hsdp* hsdp, shw_error** err);
+  shw_status (*hsdp_set_i64)(shw_hsdp* hsdp, int32_t key, int64_t value, shw_error** err);
+  shw_status (*hsdp_set_f64)(shw_hsdp* hsdp, int32_t key, double value, shw_error** err);
+  shw_status (*hsdp_add_to_state)(shw_hsdp* hsdp, const char* prefix, uint64_t prefix_size,
+      int32_t what, shw_state* state, shw_error** err);
+  void (*hsdp_release)(shw_hsdp* hsdp);
+  void (*hsdp_unit_options_init)(shw_hsdp_unit_options* options, uint32_t struct_size);
+  void (*hsdp_param_batch_init)(shw_hsdp_param_batch* batch, uint32_t struct_size);
+  void (*hsdp_box_init)(shw_hsdp_box* box, uint32_t struct_size);
+  void (*hsdp_allocator_init)(shw_hsdp_allocator* allocator, uint32_t struct_size);
+  shw_status (*hsdp_unit_create)(shw_hsdp* hsdp, const char* name, uint64_t name_size,
+      const shw_hsdp_unit_options* options, shw_hsdp_unit** out, shw_error** err);
+  shw_status (*hsdp_unit_add_params)(shw_hsdp_unit* unit, const shw_hsdp_param_batch* batch,
+      shw_error** err);
+  shw_status (*hsdp_unit_add_params_dlpack)(shw_hsdp_unit* unit, const shw_hsdp_param_batch* batch,
+      struct DLManagedTensorVersioned* const* managed, shw_error** err);
+  shw_status (*hsdp_unit_add_params_dlpack_legacy)(shw_hsdp_unit* unit,
+      const shw_hsdp_param_batch* batch, struct DLManagedTensor* const* managed, shw_error** err);
+  shw_status (*hsdp_unit_set_allocator)(shw_hsdp_unit* unit, const shw_hsdp_allocator* allocator,
+      shw_error** err);
+  shw_status (*hsdp_unit_seal)(shw_hsdp_unit* unit, shw_error** err);
+  uint64_t (*hsdp_unit_param_count)(const shw_hsdp_unit* unit);
+  const char* (*hsdp_unit_param_name)(const shw_hsdp_unit* unit, uint64_t index, uint64_t* size);
+  shw_status (*hsdp_unit_box)(shw_hsdp_unit* unit, uint64_t index, shw_hsdp_box* out,
+      shw_error** err);
+  shw_status (*hsdp_unit_layout)(shw_hsdp_unit* unit, uint64_t index, shw_layout** out,
+      shw_error** err);
+  void (*hsdp_unit_release)(shw_hsdp_unit* unit);
+  void (*hsdp_phase_options_init)(shw_hsdp_phase_options* options, uint32_t struct_size);
+  shw_status (*hsdp_unit_pre_forward)(shw_hsdp_unit* unit, const shw_hsdp_phase_options* options,
+      shw_error** err);
+  shw_status (*hsdp_unit_post_forward)(shw_hsdp_unit* unit, const shw_hsdp_phase_options* options,
+      shw_error** err);
+  shw_status (*hsdp_unit_pre_backward)(shw_hsdp_unit* unit, shw_error** err);
+  shw_status (*hsdp_unit_post_backward)(shw_hsdp_unit* unit, shw_error** err);
+  shw_status (*hsdp_unit_unshard)(shw_hsdp_unit* unit, shw_work** out, shw_error** err);
+  shw_status (*hsdp_unit_wait)(shw_hsdp_unit* unit, shw_error** err);
+  shw_status (*hsdp_unit_reshard)(shw_hsdp_unit* unit, int32_t phase, shw_error** err);
+  shw_status (*hsdp_unit_add_grads)(shw_hsdp_unit* unit, const uint64_t* params,
+      const shw_tensor* grads, uint64_t count, int32_t mode, shw_error** err);
+  shw_status (*hsdp_unit_add_grads_dlpack)(shw_hsdp_unit* unit, const uint64_t* params,
+      struct DLManagedTensorVersioned* const* managed, uint64_t count, int32_t mode,
+      shw_error** err);
+  shw_status (*hsdp_unit_add_grads_dlpack_legacy)(shw_hsdp_unit* unit, const uint64_t* params,
+      struct DLManagedTensor* const* managed, uint64_t count, int32_t mode, shw_error** err);
+  shw_status (*hsdp_unit_reduce)(shw_hsdp_unit* unit, shw_work** out, shw_error** err);
+  int32_t (*hsdp_unit_state)(const shw_hsdp_unit* unit);
+  int32_t (*hsdp_unit_grad_state)(const shw_hsdp_unit* unit);
+  shw_status (*hsdp_unit_views)(shw_hsdp_unit* unit, int32_t view, uint64_t first, uint64_t count,
+      shw_tensor* out, shw_error** err);
+  shw_status (*hsdp_unit_view_dlpack)(shw_hsdp_unit* unit, int32_t view, uint64_t index,
+      struct DLManagedTensorVersioned** out, shw_error** err);
+  shw_status (*hsdp_unit_view_dlpack_legacy)(shw_hsdp_unit* unit, int32_t view, uint64_t index,
+      struct DLManagedTensor** out, shw_error** err);
+  shw_status (*hsdp_unit_set_memory)(shw_hsdp_unit* unit, uint64_t first, uint64_t count,
+      void* const* memory, const uint64_t* sizes, shw_error** err);
+  shw_status (*hsdp_unit_set_i64)(shw_hsdp_unit* unit, int32_t key, int64_t value, shw_error** err);
+  shw_status (*hsdp_unit_get_i64)(const shw_hsdp_unit* unit, int32_t key, int64_t* out,
+      shw_error** err);
+  shw_status (*hsdp_unit_set_f64)(shw_hsdp_unit* unit, int32_t key, double value, shw_error** err);
+  shw_status (*hsdp_unit_set_units)(shw_hsdp_unit* unit, int32_t key, shw_hsdp_unit* const* units,
+      uint64_t count, shw_error** err);
+  shw_status (*hsdp_unit_set_frozen)(shw_hsdp_unit* unit, uint64_t index, shw_bool frozen,
+      shw_error** err);
+  void (*hsdp_memory_init)(shw_hsdp_memory* memory, uint32_t struct_size);
+  void (*hsdp_estimate_unit_init)(shw_hsdp_estimate_unit* unit, uint32_t struct_size);
+  void (*hsdp_estimate_world_init)(shw_hsdp_estimate_world* world, uint32_t struct_size);
+  shw_status (*hsdp_estimate)(const shw_hsdp_estimate_unit* units, uint64_t count,
+      const shw_hsdp_estimate_world* world, const shw_hsdp_options* options, int32_t kind,
+      shw_hsdp_memory* out, shw_error** err);
+  shw_status (*hsdp_stats)(const shw_hsdp* hsdp, int32_t kind, shw_hsdp_memory* out,
+      shw_error** err);
+  shw_status (*hsdp_unit_stats)(const shw_hsdp_unit* unit, shw_hsdp_memory* out, shw_error** err);
 };
 
 #if defined(__cplusplus)

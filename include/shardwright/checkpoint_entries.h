@@ -280,6 +280,18 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_read_objects(
     const shw_checkpoint* checkpoint, const uint64_t* SHW_NULLABLE indices, uint64_t count,
     shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* What an object is, for people: one JSON object with `content_type`, `bytes` and `value`. JSON is
+ * itself; of a pickle, or an archive of torch.save, `value` says what would be made of it, in at
+ * most about 256 KiB, and nothing is; text is text, anything else null.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, ABORTED, DATA_LOSS, UNAVAILABLE, PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_checkpoint_describe_object(const shw_checkpoint* checkpoint, uint64_t index, shw_buffer** out,
+                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends:
  * what other formats hold may be larger than memory.
  * Threads: any

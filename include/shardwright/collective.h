@@ -90,6 +90,22 @@ SHW_API SHW_MUST_USE shw_status shw_collective_create(const shw_collective_vtabl
                                                       shw_collective** out,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Makes a collective of the ranks of another one through the memory of their machine, where all of
+ * them run on one (2 to 64 ranks of one user that reach each other's memory). An operation that
+ * takes a network a fraction of a millisecond takes some microseconds there. Where they do not,
+ * `out` is another end of the same transport. Collective over `collective`: one all_gather, with
+ * `call`. `out` keeps that transport alive and aborts it when it is aborted or fails; until `out`
+ * is released the transport is used through it alone. A rank whose process ends is named
+ * (UNAVAILABLE) to all that wait for it.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_collective_create_node(shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+                           shw_collective** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Rank of this end, from 0.
  * Threads: any
  * Blocks: no

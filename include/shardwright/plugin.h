@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plugins: shared libraries that bring storages and collectives. A plugin exports one function,
- * shw_plugin_v1, links nothing of this library, and calls it back through the host table only. */
+ * Plugins: shared libraries that bring storages, collectives, communicators and devices. A plugin
+ * exports one function, shw_plugin_v1, links nothing of this library, and calls it back through the
+ * host table only. */
 #ifndef SHARDWRIGHT_PLUGIN_H
 #define SHARDWRIGHT_PLUGIN_H
 
 #include "base.h"
 #include "collective.h"
+#include "communicator.h"
 #include "context.h"
+#include "device.h"
 #include "log.h"
 #include "storage.h"
 
@@ -88,6 +91,27 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_collective_fn)(void* user, const cha
                                                            shw_collective_vtable* vtable,
                                                            shw_error** err);
 
+/* Makes one communicator, as shw_plugin_storage_fn makes a storage; it also sets rank and size.
+ * Threads: any
+ * Blocks: io
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_plugin_communicator_fn)(void* user, const char* config,
+                                                             uint64_t config_size,
+                                                             shw_communicator_vtable* vtable,
+                                                             shw_error** err);
+
+/* Makes one device, as shw_plugin_storage_fn makes a storage.
+ * Threads: any
+ * Blocks: io
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_plugin_device_fn)(void* user, const char* config,
+                                                       uint64_t config_size,
+                                                       shw_device_vtable* vtable, shw_error** err);
+
 /* Ends the plugin's use of `user`; called when the last context that loaded it is gone.
  * Threads: any
  * Blocks: no
@@ -97,8 +121,7 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_collective_fn)(void* user, const cha
 typedef void(SHW_CALLBACK* shw_plugin_release_fn)(void* user);
 
 /* What a plugin offers. `name` and `version` are static text. A table that is not NULL must have
- * all required slots and its open function. `reserved0` and `reserved1` stand for communicators
- * and devices and must be NULL; `release` may be NULL.
+ * all required slots and its open function. `release` may be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_plugin {
   uint32_t struct_size;
@@ -112,8 +135,10 @@ typedef struct shw_plugin {
   shw_plugin_storage_fn storage_open;
   const shw_collective_vtable* collective;
   shw_plugin_collective_fn collective_open;
-  void* reserved0;
-  void* reserved1;
+  const shw_communicator_vtable* communicator;
+  shw_plugin_communicator_fn communicator_open;
+  const shw_device_vtable* device;
+  shw_plugin_device_fn device_open;
   shw_plugin_release_fn release;
 } shw_plugin;
 
@@ -129,10 +154,10 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_entry_fn)(const shw_host_api* host, 
 /* Byte sizes of the oldest published structs of this header.
  * Since: 0.1 unstable */
 #define SHW_HOST_API_SIZE_V1 72
-#define SHW_PLUGIN_SIZE_V1 96
+#define SHW_PLUGIN_SIZE_V1 112
 
 #define SHW_PLUGIN_INIT \
-  {sizeof(shw_plugin), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_plugin), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a struct with zeros, its size and the interface version. NULL is skipped.
  * Threads: any

@@ -55,7 +55,9 @@ enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1, SHW_OWNER_EXACT = 2, S
 enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REPLICAS_OFF = 2 };
 
 /* Formats. AUTO is native when saving and what is recognised when loading. SAFETENSORS saves one
- * file to a path that ends in .safetensors, else files and their index into a directory.
+ * file to a path that ends in .safetensors, else files and their index into a directory. TORCH_DCP
+ * saves a directory that torch.distributed.checkpoint of torch 2.4 to 2.15 loads, with digests
+ * beside it that torch takes no notice of.
  * Since: 0.1 unstable */
 enum {
   SHW_FORMAT_AUTO = 0,

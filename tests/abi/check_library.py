@@ -4,6 +4,7 @@
 
   symbols LIBRARY              exported names = capi/symbols.txt = functions of the headers
   needed LIBRARY GOLDEN        libraries that the dynamic loader must find = the golden list
+  plugin LIBRARY               exported names = the entry of a plugin; no path of the machine that built it
   table                        slots of the released function table are a prefix of today's
   layout COMPILER GOLDEN       sizes, offsets and constants = the golden text
   layout-update COMPILER GOLDEN  writes the golden text
@@ -54,6 +55,13 @@ def check_needed(arguments):
     allowed = [line for line in pathlib.Path(arguments.golden).read_text().splitlines()
                if line and not line.startswith("#")]
     return [f"{name}: needed but not in {arguments.golden}" for name in needed if name not in allowed]
+
+
+def check_plugin(arguments):
+    exported = [line.split()[-1] for line in output_of("nm", "-D", "--defined-only", arguments.library).splitlines()]
+    findings = compare(exported, ["shw_plugin_v1"], "the plugin", "what a plugin exports")
+    paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", output_of("readelf", "-dW", arguments.library))
+    return findings + [f"it is told to look into {path}" for path in paths]
 
 
 def check_table(_):
@@ -107,14 +115,15 @@ def main():
     needed = commands.add_parser("needed")
     needed.add_argument("library")
     needed.add_argument("golden")
+    commands.add_parser("plugin").add_argument("library")
     commands.add_parser("table")
     for name in ("layout", "layout-update"):
         layout = commands.add_parser(name)
         layout.add_argument("compiler")
         layout.add_argument("golden")
     arguments = parser.parse_args()
-    checks = {"symbols": check_symbols, "needed": check_needed, "table": check_table,
-              "layout": check_layout, "layout-update": update_layout}
+    checks = {"symbols": check_symbols, "needed": check_needed, "plugin": check_plugin,
+              "table": check_table, "layout": check_layout, "layout-update": update_layout}
     findings = checks[arguments.command](arguments)
     for finding in findings:
         print(finding)

@@ -43,6 +43,24 @@ static void make_structs(struct env* env) {
   shw_merge_options_init(&env->merge_options_value, sizeof(env->merge_options_value));
   shw_match_options_init(&env->match_options_value, sizeof(env->match_options_value));
   shw_estimate_options_init(&env->estimate_options_value, sizeof(env->estimate_options_value));
+  shw_communicator_call_init(&env->communicator_call_value, sizeof(env->communicator_call_value));
+  shw_communicator_vtable_init(&env->communicator_vtable_value,
+                               sizeof(env->communicator_vtable_value));
+  shw_device_vtable_init(&env->device_vtable_value, sizeof(env->device_vtable_value));
+  shw_hsdp_options_init(&env->hsdp_options_value, sizeof(env->hsdp_options_value));
+  shw_hsdp_unit_options_init(&env->hsdp_unit_options_value, sizeof(env->hsdp_unit_options_value));
+  shw_hsdp_param_batch_init(&env->hsdp_param_batch_value, sizeof(env->hsdp_param_batch_value));
+  shw_hsdp_box_init(&env->hsdp_box_value, sizeof(env->hsdp_box_value));
+  shw_hsdp_allocator_init(&env->hsdp_allocator_value, sizeof(env->hsdp_allocator_value));
+  shw_hsdp_phase_options_init(&env->hsdp_phase_options_value,
+                              sizeof(env->hsdp_phase_options_value));
+  shw_hsdp_memory_init(&env->hsdp_memory_value, sizeof(env->hsdp_memory_value));
+  shw_hsdp_estimate_unit_init(&env->hsdp_estimate_unit_value,
+                              sizeof(env->hsdp_estimate_unit_value));
+  shw_hsdp_estimate_world_init(&env->hsdp_estimate_world_value,
+                               sizeof(env->hsdp_estimate_world_value));
+  env->hsdp_estimate_world_value.shard_size = env->hsdp_estimate_world_value.replicate_size = 1;
+  env->hsdp_estimate_unit_value.params = &env->hsdp_param_batch_value;
   env->tensor_batch_value.count = 1;
   env->tensor_value.dtype = SHW_FLOAT32;
 }
@@ -64,6 +82,7 @@ static void mark_outs(struct env* env) {
   env->dlpack_out = untouched();
   env->dlpack_legacy_out = untouched();
   env->size = 4242;
+  env->real = 4242;
   env->number = 4242;
   for (int i = 0; i < 8; ++i) {
     env->values[i] = 4242;
@@ -75,7 +94,7 @@ static void mark_outs(struct env* env) {
 int outs_untouched(const struct env* env) {
   return env->out == untouched() && (const void*)env->api == untouched() &&
          (void*)env->dlpack_out == untouched() && (void*)env->dlpack_legacy_out == untouched() &&
-         env->size == 4242 && env->number == 4242 && env->values[0] == 4242;
+         env->size == 4242 && env->real == 4242 && env->number == 4242 && env->values[0] == 4242;
 }
 
 /* Of one rank without entries. */
@@ -103,6 +122,36 @@ static void make_load_exchange(struct env* env) {
   CHECK_OK(shw_exchange_plans(env->want_lists, 1, &env->exchange_plan, &error));
   CHECK_OK(shw_load_exchange_create(env->load_planner, env->plan, env->exchange_plan,
                                     &env->load_exchange, &error));
+}
+
+static void make_communicator(struct env* env) {
+  shw_error* error = NULL;
+  CHECK_OK(shw_communicator_group_create(1, &env->communicator_group, &error));
+  CHECK_OK(shw_communicator_create_fake(0, 1, &env->communicator, &error));
+  CHECK_OK(shw_communicator_barrier(env->communicator, &env->communicator_call_value, &env->work,
+                                    &error));
+  CHECK_OK(shw_device_create_host(1, &env->device, &error));
+}
+
+/* Of one rank, with one sealed unit of one parameter. */
+static void make_hsdp(struct env* env, const shw_layout_spec* spec) {
+  shw_hsdp_param_batch batch = SHW_HSDP_PARAM_BATCH_INIT;
+  static const uint64_t name_offsets[] = {0, 1};
+  const shw_tensor tensor = float_tensor(values, tensor_shape, 2);
+  shw_layout_spec mesh = *spec;
+  shw_error* error = NULL;
+  mesh.placement_kinds = NULL;
+  CHECK_OK(shw_hsdp_mesh_create(&mesh, 0, &env->hsdp_mesh, &error));
+  env->hsdp_options_value.mesh = env->hsdp_mesh;
+  CHECK_OK(shw_hsdp_create(env->context, &env->hsdp_options_value, &env->hsdp, &error));
+  CHECK_OK(shw_hsdp_unit_create(env->hsdp, "u", 1, NULL, &env->hsdp_unit, &error));
+  batch.count = 1;
+  batch.names = "p";
+  batch.name_offsets = name_offsets;
+  batch.tensors = &tensor;
+  CHECK_OK(shw_hsdp_unit_add_params(env->hsdp_unit, &batch, &error));
+  CHECK_OK(shw_hsdp_unit_seal(env->hsdp_unit, &error));
+  env->memory[0] = env->bytes;
 }
 
 void make_env(struct env* env) {
@@ -136,12 +185,21 @@ void make_env(struct env* env) {
   make_load_exchange(env);
   CHECK_OK(shw_job_description_from_checkpoint(env->checkpoint, &env->job_description, &error));
   make_global_plan(env);
+  make_communicator(env);
+  make_hsdp(env, &spec);
   CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
   CHECK_OK(shw_job_wait(env->job, -1, &error));
   mark_outs(env);
 }
 
 void release_env(struct env* env) {
+  shw_hsdp_unit_release(env->hsdp_unit);
+  shw_hsdp_release(env->hsdp);
+  shw_hsdp_mesh_release(env->hsdp_mesh);
+  shw_device_release(env->device);
+  shw_work_release(env->work);
+  shw_communicator_release(env->communicator);
+  shw_communicator_group_release(env->communicator_group);
   shw_job_description_release(env->job_description);
   shw_job_release(env->job);
   shw_global_plan_release(env->global_plan);

@@ -28,6 +28,13 @@ struct env {
   shw_load_exchange* load_exchange;
   shw_job_description* job_description;
   shw_global_plan* global_plan;
+  shw_communicator_group* communicator_group;
+  shw_communicator* communicator;
+  shw_work* work;
+  shw_device* device;
+  shw_hsdp_mesh* hsdp_mesh;
+  shw_hsdp* hsdp;
+  shw_hsdp_unit* hsdp_unit;
   const shw_layout* layouts[1];
   const void* plans[1];
   const shw_plan* want_lists[1];
@@ -38,6 +45,8 @@ struct env {
   const shw_megatron_api* megatron;
   uint64_t size;
   uint32_t number;
+  double real;
+  void* memory[1];
   int64_t values[8];
   int64_t shape[8];
   uint64_t offsets[8];
@@ -76,6 +85,18 @@ struct env {
   shw_merge_options merge_options_value;
   shw_match_options match_options_value;
   shw_estimate_options estimate_options_value;
+  shw_communicator_call communicator_call_value;
+  shw_communicator_vtable communicator_vtable_value;
+  shw_device_vtable device_vtable_value;
+  shw_hsdp_options hsdp_options_value;
+  shw_hsdp_unit_options hsdp_unit_options_value;
+  shw_hsdp_param_batch hsdp_param_batch_value;
+  shw_hsdp_box hsdp_box_value;
+  shw_hsdp_allocator hsdp_allocator_value;
+  shw_hsdp_phase_options hsdp_phase_options_value;
+  shw_hsdp_memory hsdp_memory_value;
+  shw_hsdp_estimate_unit hsdp_estimate_unit_value;
+  shw_hsdp_estimate_world hsdp_estimate_world_value;
 };
 
 struct api_call {

@@ -18,7 +18,7 @@ STRUCTS = {name for name, _ in headers.structs()}
 HANDLES = set(headers.handles()) | {"shw_error"}
 SKIP_GETTERS = {"shw_error_create", "shw_error_detail_at"}
 INTEGERS = {"uint64_t": "1", "int64_t": "0", "uint32_t": "0", "int32_t": "0", "uint8_t": "32",
-            "shw_status": "SHW_ABORTED"}
+            "shw_status": "SHW_ABORTED", "double": "1.0", "shw_bool": "0"}
 POINTERS = {
     "const char*": '"x"', "const void*": '"x"', "void*": "env->bytes", "uint64_t*": "&env->size",
     "uint32_t*": "&env->number", "int64_t*": "env->values", "const int64_t*": "env->shape",
@@ -32,6 +32,7 @@ POINTERS = {
     "struct DLManagedTensor**": "&env->dlpack_legacy_out",
     "struct DLManagedTensorVersioned* const*": "env->dlpack_list",
     "struct DLManagedTensor* const*": "env->dlpack_legacy_list",
+    "double*": "&env->real", "void* const*": "env->memory", "shw_hsdp_unit* const*": "&env->hsdp_unit",
     "shw_job_done_fn": "nothing_is_done",
 }
 

@@ -166,6 +166,84 @@ static void plans_and_checkpoints_fail_cleanly(void) {
   shw_context_release(planned.context);
 }
 
+/* From the mesh to the state, on one rank; what was made is released whatever failed. */
+struct training {
+  shw_context* context;
+  shw_hsdp_mesh* mesh;
+  shw_hsdp* hsdp;
+  shw_hsdp_unit* unit;
+};
+
+static shw_status seal_unit(struct training* training, shw_error** err) {
+  shw_hsdp_param_batch batch = SHW_HSDP_PARAM_BATCH_INIT;
+  static const uint64_t name_offsets[] = {0, 30};
+  const shw_tensor tensor = float_tensor(values, SHAPE(4, 2), 2);
+  batch.count = 1;
+  batch.names = "a.rather.long.parameter.name.x";
+  batch.name_offsets = name_offsets;
+  batch.tensors = &tensor;
+  shw_status status = shw_hsdp_unit_create(training->hsdp, "a rather long name of a unit", 28, NULL,
+                                           &training->unit, err);
+  CHECK((training->unit != NULL) == (status == SHW_OK));
+  if (status == SHW_OK) status = shw_hsdp_unit_add_params(training->unit, &batch, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_seal(training->unit, err);
+  return status;
+}
+
+static shw_status iterate(struct training* training, shw_error** err) {
+  static const uint64_t params[] = {0};
+  const shw_tensor grad = float_tensor(values, SHAPE(4, 2), 2);
+  shw_hsdp_unit* unit = training->unit;
+  shw_status status = shw_hsdp_unit_pre_forward(unit, NULL, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_post_forward(unit, NULL, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_pre_backward(unit, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_add_grads(unit, params, &grad, 1, SHW_HSDP_ADD, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_post_backward(unit, err);
+  if (status == SHW_OK) status = shw_hsdp_finalize_backward(training->hsdp, err);
+  return status;
+}
+
+static shw_status describe(struct training* training, shw_error** err) {
+  shw_state* state = NULL;
+  shw_layout* layout = NULL;
+  shw_hsdp_box box = SHW_HSDP_BOX_INIT;
+  shw_status status = shw_state_create(&state, err);
+  if (status == SHW_OK) {
+    status = shw_hsdp_add_to_state(training->hsdp, "model.", 6, SHW_HSDP_PARAMS, state, err);
+    CHECK_INT(shw_state_tensor_count(state), status == SHW_OK);
+  }
+  if (status == SHW_OK) status = shw_hsdp_unit_layout(training->unit, 0, &layout, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_box(training->unit, 0, &box, err);
+  shw_layout_release(layout);
+  shw_state_release(state);
+  return status;
+}
+
+static shw_status train_once(void* user, shw_error** err) {
+  struct training training = {user, NULL, NULL, NULL};
+  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
+  shw_hsdp_options options = SHW_HSDP_OPTIONS_INIT;
+  spec.mesh_ndim = 1;
+  spec.mesh_shape = SHAPE(1);
+  shw_status status = shw_hsdp_mesh_create(&spec, 0, &training.mesh, err);
+  options.mesh = training.mesh;
+  if (status == SHW_OK) status = shw_hsdp_create(training.context, &options, &training.hsdp, err);
+  CHECK((training.hsdp != NULL) == (status == SHW_OK));
+  if (status == SHW_OK) status = seal_unit(&training, err);
+  if (status == SHW_OK) status = iterate(&training, err);
+  if (status == SHW_OK) status = describe(&training, err);
+  shw_hsdp_unit_release(training.unit);
+  shw_hsdp_release(training.hsdp);
+  shw_hsdp_mesh_release(training.mesh);
+  return status;
+}
+
+static void training_fails_cleanly(void) {
+  shw_context* context = make_context();
+  CHECK(fail_each_allocation(train_once, context) >= 30);
+  shw_context_release(context);
+}
+
 static void errors_can_be_made_without_memory(void) {
   shw_error* error = NULL;
   countdown = 0;
@@ -179,5 +257,5 @@ static void errors_can_be_made_without_memory(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(makers_fail_cleanly), TEST_ENTRY(a_state_stays_as_it_was),
-          TEST_ENTRY(plans_and_checkpoints_fail_cleanly),
+          TEST_ENTRY(plans_and_checkpoints_fail_cleanly), TEST_ENTRY(training_fails_cleanly),
           TEST_ENTRY(errors_can_be_made_without_memory))

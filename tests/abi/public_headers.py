@@ -14,7 +14,9 @@ INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
          "storage_table", "storage", "collective_table", "collective", "context", "job", "checkpoint",
-         "checkpoint_entries", "save", "load", "load_exchange", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
+         "checkpoint_entries", "save", "load", "load_exchange", "torch_items", "convert", "pickles", "planning", "estimate", "global_plan",
+         "communicator_table", "communicator", "work", "device_table", "device",
+         "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate", "plugin", "api"]
 
 # Headers whose function types are the slots of an extension of that name.
 EXTENSIONS = {"megatron"}

@@ -76,6 +76,57 @@ static shw_status give_load_options(struct env* env, void* value, shw_error** er
   shw_load_planner_release(planner);
   return status;
 }
+static shw_status give_communicator_call(struct env* env, void* value, shw_error** err) {
+  shw_work* work = NULL;
+  const shw_status status = shw_communicator_barrier(env->communicator, value, &work, err);
+  shw_work_release(work);
+  return status;
+}
+static shw_status give_hsdp_options(struct env* env, void* value, shw_error** err) {
+  shw_hsdp* hsdp = NULL;
+  shw_hsdp_options* options = value;
+  if (options->struct_size >= SHW_HSDP_OPTIONS_SIZE_V1) options->mesh = env->hsdp_mesh;
+  const shw_status status = shw_hsdp_create(env->context, options, &hsdp, err);
+  shw_hsdp_release(hsdp);
+  return status;
+}
+static shw_status give_hsdp_unit_options(struct env* env, void* value, shw_error** err) {
+  shw_hsdp_unit* unit = NULL;
+  const shw_status status = shw_hsdp_unit_create(env->hsdp, "u", 1, value, &unit, err);
+  shw_hsdp_unit_release(unit);
+  return status;
+}
+static shw_status give_hsdp_param_batch(struct env* env, void* value, shw_error** err) {
+  shw_hsdp_unit* unit = NULL;
+  shw_status status = shw_hsdp_unit_create(env->hsdp, "u", 1, NULL, &unit, err);
+  if (status == SHW_OK) status = shw_hsdp_unit_add_params(unit, value, err);
+  shw_hsdp_unit_release(unit);
+  return status;
+}
+static shw_status give_hsdp_phase_options(struct env* env, void* value, shw_error** err) {
+  return shw_hsdp_unit_post_forward(env->hsdp_unit, value, err);
+}
+static shw_status give_hsdp_estimate_unit(struct env* env, void* value, shw_error** err) {
+  shw_hsdp_estimate_unit* unit = value;
+  shw_hsdp_memory memory = SHW_HSDP_MEMORY_INIT;
+  if (unit->struct_size >= SHW_HSDP_ESTIMATE_UNIT_SIZE_V1)
+    unit->params = &env->hsdp_param_batch_value;
+  return shw_hsdp_estimate(unit, 1, &env->hsdp_estimate_world_value, NULL, 0, &memory, err);
+}
+static shw_status give_hsdp_estimate_world(struct env* env, void* value, shw_error** err) {
+  shw_hsdp_estimate_world* world = value;
+  shw_hsdp_memory memory = SHW_HSDP_MEMORY_INIT;
+  (void)env;
+  if (world->struct_size >= SHW_HSDP_ESTIMATE_WORLD_SIZE_V1)
+    world->shard_size = world->replicate_size = 1;
+  return shw_hsdp_estimate(NULL, 0, world, NULL, 0, &memory, err);
+}
+static shw_status take_hsdp_box(struct env* env, void* value, shw_error** err) {
+  return shw_hsdp_unit_box(env->hsdp_unit, 0, value, err);
+}
+static shw_status take_hsdp_memory(struct env* env, void* value, shw_error** err) {
+  return shw_hsdp_unit_stats(env->hsdp_unit, value, err);
+}
 static shw_status give_collective_call(struct env* env, void* value, shw_error** err) {
   return shw_collective_barrier(env->collective, value, err);
 }
@@ -205,6 +256,18 @@ static const struct subject subjects[] = {
      offsetof(shw_match_options, reserved1), 0},
     {"shw_entry_batch", sizeof(shw_entry_batch), take_entry_batch, 1, 0, 0},
     {"shw_estimate_options", sizeof(shw_estimate_options), give_estimate_options, 0, 0, 0},
+    {"shw_communicator_call", sizeof(shw_communicator_call), give_communicator_call, 0,
+     offsetof(shw_communicator_call, reserved0), 0},
+    {"shw_hsdp_options", sizeof(shw_hsdp_options), give_hsdp_options, 0, 0, 0},
+    {"shw_hsdp_unit_options", sizeof(shw_hsdp_unit_options), give_hsdp_unit_options, 0,
+     offsetof(shw_hsdp_unit_options, reserved0), 0},
+    {"shw_hsdp_param_batch", sizeof(shw_hsdp_param_batch), give_hsdp_param_batch, 0, 0, 0},
+    {"shw_hsdp_phase_options", sizeof(shw_hsdp_phase_options), give_hsdp_phase_options, 0,
+     offsetof(shw_hsdp_phase_options, reserved0), 0},
+    {"shw_hsdp_estimate_unit", sizeof(shw_hsdp_estimate_unit), give_hsdp_estimate_unit, 0, 0, 0},
+    {"shw_hsdp_estimate_world", sizeof(shw_hsdp_estimate_world), give_hsdp_estimate_world, 0, 0, 0},
+    {"shw_hsdp_box", sizeof(shw_hsdp_box), take_hsdp_box, 1, 0, 0},
+    {"shw_hsdp_memory", sizeof(shw_hsdp_memory), take_hsdp_memory, 1, 0, 0},
     {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},
     {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0, 0},
     {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0, 0},
@@ -400,6 +463,18 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_describe_options, SHW_DESCRIBE_OPTIONS_INIT, shw_describe_options_init);
   CHECK_TWIN(shw_merge_options, SHW_MERGE_OPTIONS_INIT, shw_merge_options_init);
   CHECK_TWIN(shw_match_options, SHW_MATCH_OPTIONS_INIT, shw_match_options_init);
+  CHECK_TWIN(shw_communicator_call, SHW_COMMUNICATOR_CALL_INIT, shw_communicator_call_init);
+  CHECK_TWIN(shw_communicator_vtable, SHW_COMMUNICATOR_VTABLE_INIT, shw_communicator_vtable_init);
+  CHECK_TWIN(shw_device_vtable, SHW_DEVICE_VTABLE_INIT, shw_device_vtable_init);
+  CHECK_TWIN(shw_hsdp_options, SHW_HSDP_OPTIONS_INIT, shw_hsdp_options_init);
+  CHECK_TWIN(shw_hsdp_unit_options, SHW_HSDP_UNIT_OPTIONS_INIT, shw_hsdp_unit_options_init);
+  CHECK_TWIN(shw_hsdp_param_batch, SHW_HSDP_PARAM_BATCH_INIT, shw_hsdp_param_batch_init);
+  CHECK_TWIN(shw_hsdp_box, SHW_HSDP_BOX_INIT, shw_hsdp_box_init);
+  CHECK_TWIN(shw_hsdp_allocator, SHW_HSDP_ALLOCATOR_INIT, shw_hsdp_allocator_init);
+  CHECK_TWIN(shw_hsdp_phase_options, SHW_HSDP_PHASE_OPTIONS_INIT, shw_hsdp_phase_options_init);
+  CHECK_TWIN(shw_hsdp_memory, SHW_HSDP_MEMORY_INIT, shw_hsdp_memory_init);
+  CHECK_TWIN(shw_hsdp_estimate_unit, SHW_HSDP_ESTIMATE_UNIT_INIT, shw_hsdp_estimate_unit_init);
+  CHECK_TWIN(shw_hsdp_estimate_world, SHW_HSDP_ESTIMATE_WORLD_INIT, shw_hsdp_estimate_world_init);
   CHECK_TWIN(shw_plugin, SHW_PLUGIN_INIT, shw_plugin_init);
 }
 
@@ -410,6 +485,18 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_plugin), SHW_PLUGIN_SIZE_V1);
   CHECK_INT(sizeof(shw_storage_vtable), SHW_STORAGE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_communicator_call), SHW_COMMUNICATOR_CALL_SIZE_V1);
+  CHECK_INT(sizeof(shw_communicator_vtable), SHW_COMMUNICATOR_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_device_vtable), SHW_DEVICE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_options), SHW_HSDP_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_unit_options), SHW_HSDP_UNIT_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_param_batch), SHW_HSDP_PARAM_BATCH_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_box), SHW_HSDP_BOX_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_allocator), SHW_HSDP_ALLOCATOR_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_phase_options), SHW_HSDP_PHASE_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_memory), SHW_HSDP_MEMORY_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_estimate_unit), SHW_HSDP_ESTIMATE_UNIT_SIZE_V1);
+  CHECK_INT(sizeof(shw_hsdp_estimate_world), SHW_HSDP_ESTIMATE_WORLD_SIZE_V1);
   CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
   CHECK_INT(sizeof(shw_convert_options), SHW_CONVERT_OPTIONS_SIZE_V1);
   CHECK_INT(sizeof(shw_exchange_round), SHW_EXCHANGE_ROUND_SIZE_V1);

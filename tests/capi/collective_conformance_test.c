@@ -168,6 +168,21 @@ static void threads_conform(void) {
   run_ranks(5, conforms, NULL);
 }
 
+/* Threads reach each other's memory as processes of one machine do. */
+static void node_conforms(struct rank* rank) {
+  shw_error* error = NULL;
+  struct rank node = *rank;
+  CHECK_OK(shw_collective_create_node(rank->collective, NULL, &node.collective, &error));
+  CHECK_TEXT(shw_collective_name(node.collective, NULL), rank->size > 1 ? "node" : "threads");
+  conforms(&node);
+  shw_collective_release(node.collective);
+}
+static void nodes_conform(void) {
+  run_ranks(1, node_conforms, NULL);
+  run_ranks(2, node_conforms, NULL);
+  run_ranks(5, node_conforms, NULL);
+}
+
 static void out_of_step(struct rank* rank) {
   shw_error* error = NULL;
   const shw_collective_call call = numbered(1, rank->rank == 0 ? 1 : 2);
@@ -359,7 +374,7 @@ static void sample_pair_plugin_carries_a_checkpoint(void) {
   run_pair(save_and_load);
 }
 
-TEST_MAIN(TEST_ENTRY(single_conforms), TEST_ENTRY(threads_conform),
+TEST_MAIN(TEST_ENTRY(single_conforms), TEST_ENTRY(threads_conform), TEST_ENTRY(nodes_conform),
           TEST_ENTRY(ranks_out_of_step_get_aborted),
           TEST_ENTRY(sizes_that_are_not_those_of_the_ranks_are_refused_on_all),
           TEST_ENTRY(an_abort_wakes_all_ranks), TEST_ENTRY(a_rank_that_is_gone_wakes_the_others),

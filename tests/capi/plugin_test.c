@@ -323,10 +323,36 @@ static void a_plugin_that_lacks_a_slot_is_refused_as_a_whole(void) {
   shw_context_release(context);
 }
 
+static void communicators_and_devices_come_from_plugins_that_have_them(void) {
+  shw_context* context = make_context();
+  shw_error* error = NULL;
+  shw_communicator* communicator = NULL;
+  shw_communicator* again = NULL;
+  shw_device* device = NULL;
+  shw_buffer* list = NULL;
+  CHECK_OK(shw_context_load_plugin(context, "sample_team", &error));
+  CHECK_FAILS(
+      shw_context_open_communicator(context, "sample_team", "a 0", 3, &communicator, &error),
+      SHW_INVALID_ARGUMENT, "NAME RANK SIZE");
+  CHECK_OK(
+      shw_context_open_communicator(context, "sample_team", "a 0 2", 5, &communicator, &error));
+  CHECK_FAILS(shw_context_open_communicator(context, "sample_team", "a 0 2", 5, &again, &error),
+              SHW_INVALID_ARGUMENT, "open a communicator of 'sample_team'");
+  CHECK_FAILS_WITH(shw_context_open_device(context, "sample_team", NULL, 0, &device, &error),
+                   SHW_UNIMPLEMENTED, "has no device", "plugin", "sample_team");
+  CHECK_OK(shw_context_plugins(context, &list, &error));
+  CHECK(strstr(shw_buffer_data(list), "\"communicator\"") != NULL);
+  shw_buffer_release(list);
+  shw_context_release(context);
+  CHECK_INT(shw_communicator_size(communicator), 2); /* it keeps its plugin */
+  shw_communicator_release(communicator);
+}
+
 TEST_MAIN(TEST_ENTRY(a_table_without_a_required_slot_is_refused),
           TEST_ENTRY(errors_of_the_host_come_out_as_they_went_in),
           TEST_ENTRY(plugins_are_found_by_name_file_and_manifest),
           TEST_ENTRY(directories_of_the_options_come_first),
           TEST_ENTRY(what_is_no_plugin_is_refused),
           TEST_ENTRY(a_save_survives_a_fault_at_every_call), TEST_ENTRY(the_host_table_works),
-          TEST_ENTRY(a_plugin_that_lacks_a_slot_is_refused_as_a_whole))
+          TEST_ENTRY(a_plugin_that_lacks_a_slot_is_refused_as_a_whole),
+          TEST_ENTRY(communicators_and_devices_come_from_plugins_that_have_them))

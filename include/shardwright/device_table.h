@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a host or plugin brings as a device: a table of functions for lanes on which work runs in
+ * order beside the host, events that order lanes, memory and copies. Methods come from any thread,
+ * those of one lane or event from one thread at a time. An error goes out through `err`, made by
+ * shw_error_create; a status alone is accepted. */
+#ifndef SHARDWRIGHT_DEVICE_TABLE_H
+#define SHARDWRIGHT_DEVICE_TABLE_H
+
+#include "base.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Which way a copy goes.
+ * Since: 0.1 unstable */
+enum { SHW_COPY_HOST_TO_DEVICE = 0, SHW_COPY_DEVICE_TO_HOST = 1, SHW_COPY_DEVICE_TO_DEVICE = 2 };
+
+/* What is put on a lane: runs once, on whatever thread the lane runs it. Its failure stays with the
+ * lane until lane_synchronize.
+ * Threads: any
+ * Blocks: wait
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_task_fn)(void* data, shw_error** err);
+
+/* Makes a lane; one of a higher priority goes first.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: RESOURCE_EXHAUSTED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_lane_create_fn)(void* user, int32_t priority,
+                                                            void** out, shw_error** err);
+
+/* Gives memory, aligned to 64 bytes at least, its content undefined.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: RESOURCE_EXHAUSTED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_allocate_fn)(void* user, uint64_t bytes, void** out,
+                                                         shw_error** err);
+
+/* Ends a lane, which waits for what was put on it, or an event.
+ * Threads: exclusive(thing)
+ * Blocks: wait
+ * Owns: thing
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_device_release_fn)(void* user, void* thing);
+
+/* Puts a task on a lane, behind all that was put there before. RESOURCE_EXHAUSTED where there is no
+ * memory for it; then it does not run.
+ * Threads: exclusive(lane)
+ * Blocks: no
+ * Owns: -
+ * Errors: RESOURCE_EXHAUSTED
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_lane_submit_fn)(void* user, void* lane,
+                                                            shw_device_task_fn task, void* data,
+                                                            shw_error** err);
+
+/* Waits for all that was put on the lane; its first failure since the last call.
+ * Threads: exclusive(lane)
+ * Blocks: wait
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_lane_synchronize_fn)(void* user, void* lane,
+                                                                 shw_error** err);
+
+/* Records an event on a lane; or makes a lane wait for an event as it is recorded now.
+ * Threads: exclusive(lane)
+ * Blocks: no
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_lane_event_fn)(void* user, void* lane, void* event,
+                                                           shw_error** err);
+
+/* Makes an event, which has passed as long as it was never recorded.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: RESOURCE_EXHAUSTED
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_event_create_fn)(void* user, void** out,
+                                                             shw_error** err);
+
+/* The host waits for an event: OK, or PENDING after `timeout_ns` (-1 = no limit, 0 = no wait).
+ * Threads: any
+ * Blocks: wait
+ * Owns: -
+ * Errors: PENDING
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_event_wait_fn)(void* user, void* event,
+                                                           int64_t timeout_ns, shw_error** err);
+
+/* Gives back memory with the size that it was made with.
+ * Threads: any
+ * Blocks: no
+ * Owns: memory
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_device_free_fn)(void* user, void* memory, uint64_t bytes);
+
+/* Copies on a lane, in its order (SHW_COPY_).
+ * Threads: exclusive(lane)
+ * Blocks: no
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_copy_fn)(void* user, void* lane, int32_t kind,
+                                                     const void* source, void* target,
+                                                     uint64_t bytes, shw_error** err);
+
+/* The stream on which the framework of the host computes now; 0 = none.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef uint64_t(SHW_CALLBACK* shw_device_stream_fn)(void* user);
+
+/* Ends the table's use of `user`; called once, after all lanes, events and memory.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_device_end_fn)(void* user);
+
+/* Flag of shw_device_vtable: memory of the device is memory of the host.
+ * Since: 0.1 unstable */
+#define SHW_DEVICE_IS_HOST 1
+
+/* Methods of a device. `pinned_allocate` and `pinned_release` give memory of the host that copies
+ * reach fastest; both NULL = plain memory.
+ * `current_stream` NULL = 0. `release` may be NULL.
+ * Since: 0.1 unstable */
+typedef struct shw_device_vtable {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  const char* name;
+  void* user;
+  shw_device_lane_create_fn lane_create;
+  shw_device_release_fn lane_release;
+  shw_device_lane_submit_fn lane_submit;
+  shw_device_lane_synchronize_fn lane_synchronize;
+  shw_device_lane_event_fn lane_record;
+  shw_device_lane_event_fn lane_wait;
+  shw_device_event_create_fn event_create;
+  shw_device_release_fn event_release;
+  shw_device_event_wait_fn event_wait;
+  shw_device_allocate_fn memory_allocate;
+  shw_device_free_fn memory_release;
+  shw_device_allocate_fn pinned_allocate;
+  shw_device_free_fn pinned_release;
+  shw_device_copy_fn copy;
+  shw_device_stream_fn current_stream;
+  shw_device_end_fn release;
+} shw_device_vtable;
+
+/* Byte size of the oldest published shw_device_vtable.
+ * Since: 0.1 unstable */
+#define SHW_DEVICE_VTABLE_SIZE_V1 160
+
+/* clang-format off */
+#define SHW_DEVICE_VTABLE_INIT                                                              \
+  {sizeof(shw_device_vtable), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+   0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_DEVICE_TABLE_H */
