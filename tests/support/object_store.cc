@@ -91,7 +91,7 @@ class Upload final : public storage::StorageObject {
     const std::lock_guard lock(mutex_);
     uint64_t size = 0;
     for (const auto& [offset, part] : parts_) size = std::max(size, offset + part.size());
-    return ObjectStat{size, kModifiedNs, ""};
+    return ObjectStat{size, kModifiedNs, "", 0};
   }
 
  private:

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A collective of the core as the table that a plugin offers: the reverse of capi/adapters. The
+// table's user is the collective; release destroys it.
+#pragma once
+
+#include <memory>
+
+#include "core/base/status.h"
+#include "core/collective/collective.h"
+#include "shardwright/plugin.h"
+
+namespace shardwright::torch_plugin {
+
+// Errors are made by this host; before anything else.
+void set_host(const shw_host_api* host);
+// The failure as what a function of a plugin returns.
+shw_status give(const Status& status, shw_error** err) noexcept;
+
+// All functions; no user, rank or size yet.
+shw_collective_vtable collective_functions();
+// Takes the collective over.
+void fill_table(std::unique_ptr<collective::Collective> collective, shw_collective_vtable* table);
+
+}  // namespace shardwright::torch_plugin
