@@ -59,6 +59,7 @@
 %ignore shw_checkpoint_read_boxes;
 %ignore shw_storage_create;
 %ignore shw_collective_create;
+%ignore shw_collective_create_node;
 %ignore shw_buffer_part_offsets;
 %ignore shw_collective_barrier;
 %ignore shw_collective_broadcast;

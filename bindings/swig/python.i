@@ -87,6 +87,7 @@
 %ignore shw_storage_create;
 %ignore shw_storage_read;
 %ignore shw_collective_create;
+%ignore shw_collective_create_node;
 %ignore shw_collective_barrier;
 %ignore shw_collective_broadcast;
 %ignore shw_collective_all_gather;
@@ -95,7 +96,19 @@
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|load_exchange|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|load_exchange|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan|communicator|communicator_group|work|device|hsdp_mesh|hsdp|hsdp_unit)_release$";
+
+%ignore shw_communicator_create;
+%ignore shw_device_create;
+%ignore shw_work_wait;
+%ignore shw_work_poll;
+%ignore shw_hsdp_estimate;
+%ignore shw_hsdp_unit_box;
+%ignore shw_hsdp_unit_set_memory;
+%ignore shw_hsdp_unit_set_allocator;
+%ignore shw_hsdp_unit_set_units;
+%rename("$ignore", regextarget=1) "^shw_communicator_(all_gather|all_to_all|reduce_scatter|all_reduce|broadcast|barrier)$";
+%rename("$ignore", regextarget=1) "^shw_hsdp_unit_(add_params|add_grads|view)(s|_dlpack|_dlpack_legacy|)$";
 
 /* Status and error. */
 %typemap(in, numinputs=0, noblock=1) shw_error **err (shw_error *error = NULL) { $1 = &error; }
@@ -139,6 +152,13 @@ SHW_PY_HANDLE(job)
 SHW_PY_HANDLE(report)
 SHW_PY_HANDLE(job_description)
 SHW_PY_HANDLE(global_plan)
+SHW_PY_HANDLE(communicator)
+SHW_PY_HANDLE(communicator_group)
+SHW_PY_HANDLE(work)
+SHW_PY_HANDLE(device)
+SHW_PY_HANDLE(hsdp_mesh)
+SHW_PY_HANDLE(hsdp)
+SHW_PY_HANDLE(hsdp_unit)
 
 /* Other results. A buffer is a list of bytes, one per part. */
 %typemap(in, numinputs=0, noblock=1) shw_buffer **out (shw_buffer *made = NULL) { $1 = &made; }
@@ -160,6 +180,21 @@ SHW_PY_HANDLE(global_plan)
   if (result == SHW_OK) {
     Py_XDECREF($result);
     $result = PyLong_FromLong(*$1);
+  }
+}
+
+%typemap(in, numinputs=0, noblock=1) int64_t *out (int64_t number = 0) { $1 = &number; }
+%typemap(argout, noblock=1) int64_t *out {
+  if (result == SHW_OK) {
+    Py_XDECREF($result);
+    $result = PyLong_FromLongLong(*$1);
+  }
+}
+%typemap(in, numinputs=0, noblock=1) double *out (double number = 0) { $1 = &number; }
+%typemap(argout, noblock=1) double *out {
+  if (result == SHW_OK) {
+    Py_XDECREF($result);
+    $result = PyFloat_FromDouble(*$1);
   }
 }
 
@@ -304,6 +339,9 @@ SHW_PY_HANDLE(global_plan)
 }
 %typemap(freearg, noblock=1) const shw_layout *const *layouts { PyMem_Free(list$argnum); }
 
+/* Making a collective may wait for other ranks. */
+%thread shw_context_open_collective;
+
 /* They do not block, but they work for long. */
 %thread shw_plan_describe;
 %thread shw_plan_entries;
@@ -366,4 +404,15 @@ PyObject *shw_py_checkpoint_read(PyObject *checkpoint, PyObject *index, PyObject
 PyObject *shw_py_storage_create(PyObject *storage);
 PyObject *shw_py_storage_read(PyObject *storage, PyObject *key, PyObject *offset, PyObject *size);
 PyObject *shw_py_collective_create(PyObject *collective);
+PyObject *shw_py_collective_create_node(PyObject *collective, PyObject *timeout_ns);
 PyObject *shw_py_collective_call(PyObject *collective, PyObject *operation, PyObject *arguments);
+PyObject *shw_py_work_wait(PyObject *work, PyObject *timeout_ns);
+PyObject *shw_py_columns_declare(PyObject *columns, PyObject *name, PyObject *dtype, PyObject *shape);
+PyObject *shw_py_hsdp_add_params(PyObject *unit, PyObject *columns, PyObject *rules);
+PyObject *shw_py_hsdp_add_grads(PyObject *unit, PyObject *indices, PyObject *columns, PyObject *take);
+PyObject *shw_py_hsdp_box(PyObject *unit, PyObject *index);
+PyObject *shw_py_hsdp_views(PyObject *unit, PyObject *view);
+PyObject *shw_py_hsdp_view_dlpack(PyObject *unit, PyObject *view, PyObject *index, PyObject *versioned);
+PyObject *shw_py_hsdp_set_memory(PyObject *unit, PyObject *first, PyObject *addresses, PyObject *sizes);
+PyObject *shw_py_hsdp_set_prefetch(PyObject *unit, PyObject *key, PyObject *units);
+PyObject *shw_py_communicator_issue(PyObject *communicator, PyObject *operation, PyObject *call, PyObject *buffers);

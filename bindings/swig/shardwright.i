@@ -48,10 +48,24 @@
 %include "shardwright/checkpoint_entries.h"
 %include "shardwright/load.h"
 %include "shardwright/load_exchange.h"
+%include "shardwright/torch_items.h"
 %include "shardwright/convert.h"
+%include "shardwright/pickles.h"
 %include "shardwright/planning.h"
 %include "shardwright/estimate.h"
 %include "shardwright/global_plan.h"
+/* Java has no training yet. */
+#if !defined(SWIGJAVA)
+%include "shardwright/communicator_table.h"
+%include "shardwright/communicator.h"
+%include "shardwright/work.h"
+%include "shardwright/device_table.h"
+%include "shardwright/device.h"
+%include "shardwright/hsdp.h"
+%include "shardwright/hsdp_unit.h"
+%include "shardwright/hsdp_phases.h"
+%include "shardwright/hsdp_estimate.h"
+#endif
 %include "shardwright/plugin.h"
 
 /* The function table is for hosts that open the library themselves. */

@@ -45,6 +45,8 @@ WIDTHS = {"shw_entry_batch.digests": 16}
 # Structs that no table can say, and what fills or reads them.
 BY_HAND = {
     "shw_allocator": "callbacks", "shw_api": "the function table", "shw_box_batch": "memory of a tensor of the host",
+    "shw_communicator_call": "with memory of the host", "shw_communicator_vtable": "callbacks", "shw_device_vtable": "callbacks",
+    "shw_hsdp_allocator": "callbacks", "shw_hsdp_box": "memory that is lent", "shw_hsdp_estimate_unit": "a list of parameters", "shw_hsdp_param_batch": "a loop over tensors of the host",
     "shw_collective_call": "comes to callbacks", "shw_collective_vtable": "callbacks", "shw_context_options": "callbacks",
     "shw_error_detail": "errors", "shw_exchange_round": "memory that is lent for a round", "shw_extension": "a function table", "shw_host_api": "plugins",
     "shw_log_field": "comes to callbacks", "shw_log_record": "comes to callbacks", "shw_megatron_api": "a function table",

@@ -188,6 +188,11 @@ static void host_release(void* user) {
   free(host);
 }
 
+shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective** out,
+                                           shw_error** err) {
+  return shw_collective_create_node(inner, NULL, out, err);
+}
+
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
                                       int32_t between_all, shw_collective** out, shw_error** err) {
   Host* host = malloc(sizeof(*host));

@@ -88,6 +88,8 @@ void shw_java_job_ends_wait(void);
 /* Storages and collectives of the host; bridge is the global reference that shw_java_reference
  * gave. */
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
+shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective** out,
+                                           shw_error** err);
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
                                       int32_t between_all, shw_collective** out, shw_error** err);
 /* Method tables that the host's objects are called through; cached at load. */

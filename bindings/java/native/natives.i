@@ -20,6 +20,7 @@ shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, c
                              const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
                              shw_error** err);
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
+shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective** out, shw_error** err);
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted, int32_t between_all, shw_collective** out, shw_error** err);
 void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 void shw_java_job_wait_staged(shw_job* job, int64_t timeout_ns);

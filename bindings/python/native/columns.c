@@ -75,7 +75,7 @@ PyObject* shw_py_columns_pending(PyObject* object) {
 static const int64_t strides_follow = 1; /* a mark: the strides of a tensor lie behind its shape */
 
 /* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. */
-static void seal(columns* self) {
+void columns_seal(columns* self) {
   if (self->sealed) return;
   shw_tensor* tensors = (shw_tensor*)self->tensors.data;
   const int64_t* next = (const int64_t*)self->extents.data;
@@ -113,7 +113,7 @@ int columns_add_tensor(columns* self, const shw_tensor* tensor) {
 static int add_batch(columns* self, PyObject* capsule, shw_tensor_batch* batch) {
   void* state = NULL;
   if (shw_py_handle(capsule, "shw_state", &state) < 0) return -1;
-  seal(self);
+  columns_seal(self);
   batch->count = self->count;
   batch->names = self->names.data;
   batch->name_offsets = (const uint64_t*)self->name_offsets.data;
@@ -213,7 +213,7 @@ PyObject* shw_py_checkpoint_read(PyObject* capsule, PyObject* index_object, PyOb
     batch.box_offsets = offsets;
     batch.box_sizes = sizes;
   }
-  seal(self);
+  columns_seal(self);
   batch.count = 1;
   batch.tensors = &index;
   batch.targets = (const shw_tensor*)self->tensors.data;

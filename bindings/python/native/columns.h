@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Many tensors as the flat arrays of shw_tensor_batch, with what keeps their memory alive. Private
- * to columns*.c. */
+ * to columns*.c and hsdp.c. */
 #ifndef SHW_PY_COLUMNS_H
 #define SHW_PY_COLUMNS_H
 
@@ -61,6 +61,8 @@ int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, cons
 /* Gives full arrays to the state, which sets memory aside for what is expected: not before, as a
  * container of many entries may hold few tensors. -1 with an exception. */
 int columns_move(columns* self);
+/* Sets the shapes and strides of all tensors: the columns take no more. */
+void columns_seal(columns* self);
 /* Appends one tensor that is described by `tensor`; shape and strides are copied. Name and path
  * come after it. */
 int columns_add_tensor(columns* self, const shw_tensor* tensor);

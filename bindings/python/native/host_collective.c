@@ -206,6 +206,20 @@ PyObject* shw_py_collective_create(PyObject* object) {
   return NULL;
 }
 
+PyObject* shw_py_collective_create_node(PyObject* capsule, PyObject* timeout_ns) {
+  void* inner = NULL;
+  shw_collective_call call = SHW_COLLECTIVE_CALL_INIT;
+  call.timeout_ns = PyLong_AsLongLong(timeout_ns);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_collective", &inner) < 0) return NULL;
+  shw_collective* collective = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_collective_create_node(inner, &call, &collective, &error);
+  Py_END_ALLOW_THREADS if (status == SHW_OK) return shw_py_own_collective(collective);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
 /* ---- operations of any collective ---- */
 
 static PyObject* finish(shw_status status, shw_error* error, PyObject* result) {

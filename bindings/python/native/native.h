@@ -67,7 +67,14 @@ const struct shw_dl_exchange* shw_dl_exchange_of(PyObject* type);
   X(job)                      \
   X(report)                   \
   X(job_description)          \
-  X(global_plan)
+  X(global_plan)              \
+  X(communicator)             \
+  X(communicator_group)       \
+  X(work)                     \
+  X(device)                   \
+  X(hsdp_mesh)                \
+  X(hsdp)                     \
+  X(hsdp_unit)
 
 #define SHW_PY_DECLARE_OWN(noun) PyObject* shw_py_own_##noun(shw_##noun* handle);
 SHW_PY_EACH_HANDLE(SHW_PY_DECLARE_OWN)
@@ -112,6 +119,9 @@ PyObject* shw_py_log_set_level(PyObject* level);
 /* True when the job is terminal (or staged), False when the time is over; raises the failure of the
  * job. A signal handler that raises cancels the job, waits for its terminal state and comes out. */
 PyObject* shw_py_job_wait(PyObject* job, PyObject* timeout_ns, PyObject* staged);
+/* True when the operation has ended, False when the time is over; raises its failure. Signals are
+ * looked at every 100 ms. */
+PyObject* shw_py_work_wait(PyObject* work, PyObject* timeout_ns);
 /* False when the job has ended; else its end wakes shw_py_job_ends_wait, once. */
 PyObject* shw_py_job_watch(PyObject* job);
 /* Waits, deaf to signals, until a watched job has ended since the last call; may return without
@@ -188,11 +198,32 @@ PyObject* shw_py_columns_add_to_state(PyObject* columns, PyObject* state, PyObje
 PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject* offsets,
                                  PyObject* sizes, PyObject* columns);
 
+/* ---- hsdp.c ---- */
+
+PyObject* shw_py_columns_declare(PyObject* columns, PyObject* name, PyObject* dtype,
+                                 PyObject* shape);
+PyObject* shw_py_hsdp_add_params(PyObject* unit, PyObject* columns, PyObject* rules);
+PyObject* shw_py_hsdp_add_grads(PyObject* unit, PyObject* indices, PyObject* columns,
+                                PyObject* take);
+/* (offsets, sizes, global shape). */
+PyObject* shw_py_hsdp_box(PyObject* unit, PyObject* index);
+/* A list of (address, shape, dtype, bytes); address 0 = no gradient. */
+PyObject* shw_py_hsdp_views(PyObject* unit, PyObject* view);
+PyObject* shw_py_hsdp_view_dlpack(PyObject* unit, PyObject* view, PyObject* index,
+                                  PyObject* versioned);
+PyObject* shw_py_hsdp_set_memory(PyObject* unit, PyObject* first, PyObject* addresses,
+                                 PyObject* sizes);
+PyObject* shw_py_hsdp_set_prefetch(PyObject* unit, PyObject* key, PyObject* units);
+/* The work of an operation; what it reads and writes must live until that has ended. */
+PyObject* shw_py_communicator_issue(PyObject* communicator, PyObject* operation, PyObject* call,
+                                    PyObject* buffers);
+
 /* ---- host_storage.c, host_collective.c: Python objects as transports ---- */
 
 PyObject* shw_py_storage_create(PyObject* storage);
 PyObject* shw_py_storage_read(PyObject* storage, PyObject* key, PyObject* offset, PyObject* size);
 PyObject* shw_py_collective_create(PyObject* collective);
+PyObject* shw_py_collective_create_node(PyObject* collective, PyObject* timeout_ns);
 PyObject* shw_py_collective_call(PyObject* collective, PyObject* operation, PyObject* arguments);
 
 #endif

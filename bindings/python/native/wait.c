@@ -94,6 +94,33 @@ PyObject* shw_py_job_wait(PyObject* capsule, PyObject* timeout_ns, PyObject* sta
   }
 }
 
+static shw_status wait_work(shw_work* work, int64_t slice_ns, shw_error** error) {
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      slice_ns == 0 ? shw_work_poll(work, error) : shw_work_wait(work, slice_ns, error);
+  Py_END_ALLOW_THREADS return status;
+}
+
+PyObject* shw_py_work_wait(PyObject* capsule, PyObject* timeout_ns) {
+  void* work = NULL;
+  const long long limit = PyLong_AsLongLong(timeout_ns);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_work", &work) < 0) return NULL;
+  const int64_t begin = now_ns();
+  for (;;) {
+    const int64_t left = limit < 0 ? SHW_PY_SLICE_NS : limit - (now_ns() - begin);
+    const int64_t slice = left > SHW_PY_SLICE_NS ? SHW_PY_SLICE_NS : left < 0 ? 0 : left;
+    shw_error* error = NULL;
+    const shw_status status = wait_work(work, slice, &error);
+    if (status == SHW_OK) Py_RETURN_TRUE;
+    if (status != SHW_PENDING) {
+      shw_py_raise(status, error);
+      return NULL;
+    }
+    if (PyErr_CheckSignals() < 0) return NULL;
+    if (limit >= 0 && now_ns() - begin >= limit) Py_RETURN_FALSE;
+  }
+}
+
 PyObject* shw_py_job_watch(PyObject* capsule) {
   void* job = NULL;
   if (shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;

@@ -13,8 +13,8 @@ from ._library import __version__
 from ._options import LoadOptions, OpenOptions, SaveOptions
 from ._progress import Progress
 from .calls import load, load_async, open, prepare, save, save_async
-from .checkpoint import Checkpoint, Chunk, StoredTensor, collect_garbage, convert, latest, list_steps
-from .collective import (Collective, CustomCollective, HostCollective, PluginCollective, SingleCollective,
+from .checkpoint import Checkpoint, Chunk, StoredTensor, clean_pickles, collect_garbage, convert, latest, list_steps, scan_pickles
+from .collective import (Collective, CustomCollective, HostCollective, NodeCollective, PluginCollective, SingleCollective,
                          thread_collectives)
 from .context import Context
 from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError,
@@ -38,11 +38,11 @@ __all__ = [
     "Context",
     "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "ExchangeRound",
     "FailedPreconditionError", "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
-    "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NotFoundError",
+    "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NodeCollective", "NotFoundError",
     "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
     "PluginCollective", "PluginStorage", "PosixStorage", "Progress", "Report", "ResourceExhaustedError", "SaveOptions",
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
     "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
-    "__version__", "collect_garbage", "convert", "dtype_number", "exchange_plans", "latest", "list_steps", "load", "load_async", "open",
-    "plan_findings", "plan_info", "prepare", "save", "save_async", "thread_collectives", "validate_plan", "zeros",
+    "__version__", "clean_pickles", "collect_garbage", "convert", "dtype_number", "exchange_plans", "latest", "list_steps", "load", "load_async", "open",
+    "plan_findings", "plan_info", "prepare", "save", "save_async", "scan_pickles", "thread_collectives", "validate_plan", "zeros",
 ]

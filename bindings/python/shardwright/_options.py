@@ -144,8 +144,8 @@ def word(option: str, value: Any, words: Mapping[str, int] | None = None) -> int
     known = WORDS[option] if words is None else words
     if isinstance(value, bool) and "on" in known:
         value = "on" if value else "off"
-    if isinstance(value, str) and value in known:
-        return known[value]
+    if isinstance(value, str) and value.replace("-", "_") in known:
+        return known[value.replace("-", "_")]
     raise _wrong(option, f"option {option} is {value!r}; it must be one of {', '.join(known)}")
 
 

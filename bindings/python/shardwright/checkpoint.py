@@ -378,6 +378,12 @@ class Checkpoint(Mapping[str, StoredTensor]):
         index = native.shw_checkpoint_find_object(self._handle, name, self._rank)
         return str(native.shw_checkpoint_object_content_type(self._handle, index))
 
+    def describe_object(self, name: str, *, rank: int | None = None) -> dict[str, Any]:
+        """What a byte object is, for people: `content_type`, `bytes` and `value`, in which a pickle says what would be made of
+        it. Nothing of it is run. MissingNameError (a KeyError) offers the nearest names."""
+        index = native.shw_checkpoint_find_object(self._handle, name, self._rank if rank is None else rank)
+        return dict(json.loads(native.shw_checkpoint_describe_object(self._handle, index)[0]))
+
     def objects(self, *, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None) -> dict[str, Any]:
         """Values of all byte objects by name, as `object` gives them."""
         types = _pickles.chosen(allow_types)
@@ -510,6 +516,32 @@ def convert(source: Any, target: Any, *, source_storage: Any = None, target_stor
         return Report(native.shw_convert(context.shared()._handle, storage_handle(source_storage),
                                          path_argument(source, source_storage), storage_handle(target_storage),
                                          path_argument(target, target_storage), how))
+
+
+def scan_pickles(path: Any, *, storage: Any = None) -> dict[str, Any]:
+    """What the pickles below `path` would import and call if they were unpickled; nothing of them is.
+
+    `path`: a file, or a directory whose files are all looked at, whether a checkpoint can be opened there or not. The result has
+    `globals` (each with `module`, `name`, `known`, `calls`, `file`, `record`, `offset`, ...), `unknown` (how many are not known to
+    make plain values), `failures` and `unread` (what could not be looked at to its end), `files`, `pickles` and `notes`. Raises
+    NotFoundError."""
+    with _log.handed_on():
+        found = native.shw_scan_pickles(context.shared()._handle, storage_handle(storage), path_argument(path, storage))
+    return dict(json.loads(found[0]))
+
+
+def clean_pickles(source: Any, target: Any, *, source_storage: Any = None, target_storage: Any = None) -> dict[str, Any]:
+    """Writes the files with pickles at `source` once more to `target`, with None in place of what is not known.
+
+    The source is only read. Of a file of torch.save, or a pickle, `target` is a whole file. Of a directory, indexes of torch DCP
+    and other files with pickles are written below `target`; data files stay where they are, and an index leaves out entries
+    whose items are not clean. The result has `files`, each with `file`, `replaced` and `left_out`. Raises AlreadyExistsError,
+    DataLossError, NotFoundError, UnimplementedError."""
+    with _log.handed_on():
+        written = native.shw_clean_pickles(context.shared()._handle, storage_handle(source_storage),
+                                           path_argument(source, source_storage), storage_handle(target_storage),
+                                           path_argument(target, target_storage))
+    return dict(json.loads(written[0]))
 
 
 def list_steps(path: Any, *, storage: Any = None) -> dict[str, Any]:

@@ -100,6 +100,17 @@ class SingleCollective(Collective):
         super().__init__(native.shw_collective_create_single())
 
 
+class NodeCollective(Collective):
+    """The ranks of another collective through the memory of their machine, where all of them run on one (2 to 64 ranks of one
+    user that reach each other's memory); else the transport of that one. An operation takes some microseconds there. All ranks
+    make it together, each with its end, which is used through this one alone from then on. `timeout`: seconds that the ranks
+    may take to meet, None = 1,800. ShardwrightError."""
+
+    def __init__(self, inner: Collective, timeout: float | None = None) -> None:
+        timeout_ns = 0 if timeout is None else max(1, round(timeout * 1e9))
+        super().__init__(native.shw_py_collective_create_node(inner._handle, timeout_ns))
+
+
 def thread_collectives(size: int) -> list[Collective]:
     """Collectives of `size` ranks in this process, each for a thread of its own. InvalidArgumentError."""
     group = native.shw_collective_group_create(size)

@@ -117,9 +117,20 @@ class Report:
         return int(self._get("bytes_cached", 0))
 
     @property
+    def bytes_unverified(self) -> int:
+        """Bytes that were wanted and compared with no digest or checksum: ranges of records, or what has none."""
+        return int(self._get("bytes_unverified", 0))
+
+    @property
     def bytes_total(self) -> int:
         """Payload bytes of the whole checkpoint."""
         return int(self._get("bytes_total", 0))
+
+    @property
+    def collective(self) -> str:
+        """Name of the transport between the ranks, such as "c10d", "torch.distributed" (its stand-in in Python) or "threads";
+        "single" for one rank, empty where the host moved the bytes."""
+        return str(self._get("collective", ""))
 
     @property
     def bytes_received(self) -> int:

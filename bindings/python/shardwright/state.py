@@ -38,7 +38,7 @@ class Stateful(Protocol):
         """Takes a state that was loaded."""
 
 
-class _ObjectEntry:
+class ObjectEntry:
     """A byte object of the state, and where its value lies in the caller's containers."""
 
     __slots__ = ("container", "key", "name", "path", "value")
@@ -75,7 +75,7 @@ class State:
         self._boxed: Any = native.shw_py_columns(writable, None)
         self._laid: Any = native.shw_py_columns(writable, None)
         self._layouts: dict[int, tuple[int, Layout]] = {}
-        self._objects: list[_ObjectEntry] = []
+        self._objects: list[ObjectEntry] = []
         self._staged: list[_buffers.Staged] | None = [] if writable else None
         self._only_loads: InvalidArgumentError | None = None
         self._stateful: list[tuple[Stateful, dict[Any, Any], Any]] = []  # and where what it will take lies
@@ -116,7 +116,7 @@ class State:
         """Flat targets of a load: tensors by name, and objects whose values are put into `values`."""
         made = cls(writable=True)
         made._walk(tensors, b"", b"", True, 0)
-        made._objects = [_ObjectEntry(name.encode(), b"", b"", values, name) for name in objects]
+        made._objects = [ObjectEntry(name.encode(), b"", b"", values, name) for name in objects]
         made._finish(0)
         return made
 
@@ -139,7 +139,7 @@ class State:
         if holds or top:
             for key, value in pending:
                 joined, text = below(name, path, key, mapping)
-                self._objects.append(_ObjectEntry(joined, text, value, container, key))
+                self._objects.append(ObjectEntry(joined, text, value, container, key))
         return holds
 
     def _add(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
@@ -160,7 +160,7 @@ class State:
             raise InvalidArgumentError(f"{_shown(joined)} is nested deeper than {_DEPTH_MAX} levels, or holds itself")
         holder = {key: value.state_dict()}
         if not self._add(holder, key, holder[key], name, path, mapping, depth + 1):
-            self._objects.append(_ObjectEntry(joined, text, holder[key], holder, key))
+            self._objects.append(ObjectEntry(joined, text, holder[key], holder, key))
         self._stateful.append((value, holder, key))
 
     def _walk_child(self, value: Any, key: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
@@ -178,14 +178,14 @@ class State:
     def _leaf(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool) -> None:
         joined, text = below(name, path, key, mapping)
         if isinstance(value, bytes):
-            self._objects.append(_ObjectEntry(joined, text, value, container, key))
+            self._objects.append(ObjectEntry(joined, text, value, container, key))
             return
         if self._convert is not None:
             value = self._convert(_shown(joined), value)
         if isinstance(value, Shard):
             self._add_shard(joined, text, value)
         elif not _buffers.import_leaf(self._whole, joined, text, value, None, self._staged):
-            self._objects.append(_ObjectEntry(joined, text, self._other_value(joined, value), container, key))
+            self._objects.append(ObjectEntry(joined, text, self._other_value(joined, value), container, key))
 
     def _other_value(self, name: bytes, value: Any) -> Any:
         """What stands for a value that is no tensor, no JSON and no bytes."""
@@ -252,11 +252,15 @@ class State:
             if _shown(entry.name) not in absent:
                 kind, data = native.shw_py_state_object(self._handle, index)
                 types = () if allow_types is None and not isinstance(entry.value, bytes) else allow_types
-                values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle, types)))
+                values.append((entry, self._value_of(data, kind, _shown(entry.name), trust_pickle, types)))
         for entry, value in values:
             entry.container[entry.key] = value
         for taker, holder, key in self._stateful:
             taker.load_state_dict(holder[key])
+
+    def _value_of(self, data: bytes, content_type: str, where: str, trust_pickle: bool,
+                  allow_types: tuple[Any, ...] | None) -> Any:
+        return object_value(data, content_type, where, trust_pickle, allow_types)
 
     def check_can_be_saved(self) -> None:
         """Before a save: refuses a state with values that only a load could replace."""

@@ -22,25 +22,36 @@ import torch.utils.dlpack
 from .. import _options, calls
 from .._options import LoadOptions, SaveOptions
 from .._progress import Listener
-from ..collective import Collective, CustomCollective
+from ..collective import Collective
 from ..context import Context
 from ..errors import ShardwrightError
 from ..jobs import Job
 from ..report import Report
 from ..state import State, Stateful
 from ..tensor import Tensor
-from ._groups import GroupTransport, agree
+from ._choice import CollectiveChoice, collective_choice, collective_over, meet, must_renew
+from ._groups import agree
+from ._items import write_digests, write_items
 from ._leaves import LeafConverter
-from ._side import is_over
 
-__all__ = ["collective", "fence", "load", "load_async", "prepare", "save", "save_async"]
+__all__ = ["CollectiveChoice", "collective", "collective_in_use", "fence", "load", "load_async", "prepare", "save", "save_async",
+           "write_digests", "write_items"]
 
 
 def collective(process_group: dist.ProcessGroup | None = None) -> Collective | None:
     """This rank's end of a process group (None = the default one) for calls of shardwright itself; None where
     torch.distributed is not in use. It must be made on all ranks, once per call that uses it."""
     group = _group_of(process_group)
-    return None if group is None else CustomCollective(GroupTransport(group))
+    return None if group is None else meet(group, collective_over(group, "calls", None)[0], None)
+
+
+def collective_in_use(process_group: dist.ProcessGroup | None = None) -> CollectiveChoice | None:
+    """Which collective carries calls over a process group (None = the default one), and why it is not that of
+    libshardwright_torch.so; None where torch.distributed is not in use. Collective before the first call over the group.
+    The variable SHW_TORCH_COLLECTIVE chooses: "c10d", "python", or "auto" for the first one that all ranks have, over which
+    ranks of one machine only meet."""
+    group = _group_of(process_group)
+    return None if group is None else collective_choice(group)
 
 
 def _group_of(process_group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
@@ -54,11 +65,14 @@ class _Prepared:
     that just raised would leave the others waiting, or meet their call with its next one."""
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
-                 objects: str, options: Mapping[str, Any], targets: Callable[[int], State] | None = None) -> None:
-        """`tree`: what was given to the call; `targets`: makes the State of a rank, where nothing was given."""
+                 objects: str, options: Mapping[str, Any], targets: Callable[[int], State] | None = None,
+                 alone: bool = False, use: str = "calls") -> None:
+        """`tree`: what was given to the call; `targets`: makes the State of a rank, where nothing was given; `alone`: one
+        rank, whatever groups there are; `use`: the side group of the caller's thread, over which ranks agree (`agreement`)."""
         self.collective: Collective | None = None
+        self.agreement: Collective | None = None
         self.leaves = LeafConverter(process_group, writable)
-        group = _group_of(process_group)
+        group = None if alone else _group_of(process_group)
         problem: BaseException | None = None
         try:
             (_options.load_options if writable else _options.save_options)(options)
@@ -68,7 +82,7 @@ class _Prepared:
             problem = e
         try:
             if group is not None:
-                self._open(group, problem, background, _limit_of(options))
+                self._open(group, problem, background, _limit_of(options), use)
         except BaseException:
             if problem is None:
                 raise
@@ -88,24 +102,24 @@ class _Prepared:
         return state
 
     def _open(self, group: dist.ProcessGroup, problem: BaseException | None, background: bool,
-              seconds: float | None) -> None:
-        agreement = _agreed(group, problem, seconds)
+              seconds: float | None, use: str) -> None:
+        self.agreement = self.collective = agreement = _agreed(group, problem, seconds, use)
         if background:  # one rank alone may know that the group of earlier jobs has ended
-            renew = agreement.all_reduce_i64([is_over(group, "background")], "max")[0] == 1
-            agreement = CustomCollective(GroupTransport(group, "background", seconds, renew=renew))
-        self.collective = agreement
+            renew = must_renew(group, "background", agreement)
+            background_end, _ = collective_over(group, "background", seconds, renew=renew)
+            self.collective = meet(group, background_end, seconds)
 
 
-def _agreed(group: dist.ProcessGroup, problem: BaseException | None, seconds: float | None) -> Collective:
+def _agreed(group: dist.ProcessGroup, problem: BaseException | None, seconds: float | None, use: str) -> Collective:
     """The collective of a call, after all ranks agreed over it."""
     while True:
-        transport = GroupTransport(group, "calls", seconds)
-        end = CustomCollective(transport)
+        end, missed_the_end = collective_over(group, use, seconds)
         try:
+            end = meet(group, end, seconds)
             agree(end, problem)
             return end
         except ShardwrightError:
-            if not transport.missed_the_end:
+            if not missed_the_end():
                 raise
 
 

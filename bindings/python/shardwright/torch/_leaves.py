@@ -2,6 +2,7 @@
 """torch values as leaves of a state: DTensors become shards with a layout, tensors on a device get host memory."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ except ImportError:  # torch built without distributed
 
 _CACHED_LAYOUTS_MAX = 256
 _layouts: dict[tuple[Any, ...], Layout] = {}
+# Shape and global ranks of a mesh, which never change; torch makes the tensor of its ranks anew each time.
+_meshes: weakref.WeakKeyDictionary[Any, tuple[tuple[int, ...], tuple[int, ...]]] = weakref.WeakKeyDictionary()
 
 
 def _placement_row(placement: Any) -> tuple[Any, ...]:
@@ -33,13 +36,21 @@ def _placement_row(placement: Any) -> tuple[Any, ...]:
     raise InvalidArgumentError(f"placement {placement!r} is not known", {"parameter": "placements"})
 
 
+def _ranks_of(mesh: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    known = _meshes.get(mesh)
+    if known is None:
+        ranks = mesh.mesh
+        known = _meshes[mesh] = (tuple(ranks.shape), tuple(int(rank) for rank in ranks.flatten().tolist()))
+    return known
+
+
 def layout_of(mesh: Any, placements: Sequence[Any], group: dist.ProcessGroup | None) -> Layout:
     """The layout of a DTensor. Ranks of its mesh are global; they are counted in the group of the call."""
-    ranks = tuple(int(r) for r in mesh.mesh.flatten().tolist())
+    shape, ranks = _ranks_of(mesh)
     if group is not None and group is not dist.group.WORLD:
         ranks = tuple(dist.get_group_rank(group, rank) for rank in ranks)
     rows = tuple(_placement_row(p) for p in placements)
-    key = (tuple(mesh.mesh.shape), ranks, rows)
+    key = (shape, ranks, rows)
     layout = _layouts.get(key)
     if layout is None:
         if len(_layouts) >= _CACHED_LAYOUTS_MAX:

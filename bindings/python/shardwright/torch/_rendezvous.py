@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch.distributed as dist
@@ -19,16 +20,23 @@ _SLICE_SECONDS = 0.5
 _PAUSE_MAX_SECONDS = 0.05
 
 
-def rendezvous(store: Any, place: str, rank: int, size: int, seconds: float) -> str:
-    """Collective: the id of this rendezvous. Raises DeadlineExceededError where ranks did not come."""
+def rendezvous(store: Any, place: str, rank: int, size: int, seconds: float, offer: str = "",
+               decide: Callable[[Mapping[int, str]], str] = lambda _: "") -> tuple[str, str]:
+    """Collective: the id of this rendezvous, and what rank 0 decides of the offers of all. Raises DeadlineExceededError
+    where ranks did not come."""
     until = time.monotonic() + seconds
-    return _host(store, place, size, seconds, until) if rank == 0 else _join(store, place, rank, seconds, until)
+    if rank != 0:
+        agreed = _join(store, place, rank, offer, seconds, until)
+    else:
+        agreed = _host(store, place, size, seconds, until, lambda offers: decide({0: offer} | offers))
+    nonce, _, decision = agreed.partition(" ")
+    return nonce, decision
 
 
-def _join(store: Any, place: str, rank: int, seconds: float, until: float) -> str:
+def _join(store: Any, place: str, rank: int, offer: str, seconds: float, until: float) -> str:
     nonce = secrets.token_hex(8)
     reply = f"{place}/to/{nonce}"
-    store.set(f"{place}/{rank}", nonce)
+    store.set(f"{place}/{rank}", f"{nonce} {offer}")
     try:
         while not _arrives(store, reply, until):
             if time.monotonic() >= until:
@@ -51,12 +59,16 @@ def _arrives(store: Any, key: str, until: float) -> bool:
     return True
 
 
-def _host(store: Any, place: str, size: int, seconds: float, until: float) -> str:
-    agreed, replied = secrets.token_hex(8), {rank: "" for rank in range(1, size)}
+def _host(store: Any, place: str, size: int, seconds: float, until: float,
+          decide: Callable[[dict[int, str]], str]) -> str:
+    nonce, replied = secrets.token_hex(8), {rank: "" for rank in range(1, size)}
+    agreed = f"{nonce} {decide({})}" if size == 1 else ""
     waiting, all_came, pause = set(replied), False, 0.001
     while waiting:
         shown = {rank: _shown_by(store, place, rank) for rank in waiting}
-        all_came = all_came or all(shown.values())
+        if not all_came and all(shown.values()):
+            all_came = True
+            agreed = f"{nonce} {decide({rank: each.partition(' ')[2] for rank, each in shown.items()})}"
         if all_came:
             _reply(store, place, agreed, shown, replied)
             waiting = {rank for rank in waiting if shown[rank]}
@@ -71,10 +83,10 @@ def _host(store: Any, place: str, size: int, seconds: float, until: float) -> st
 
 def _reply(store: Any, place: str, agreed: str, shown: dict[int, str], replied: dict[int, str]) -> None:
     """To every nonce that is new: a rank that was restarted shows another one than the process before it."""
-    for rank, nonce in shown.items():
-        if nonce and replied[rank] != nonce:
-            store.set(f"{place}/to/{nonce}", agreed)
-            replied[rank] = nonce
+    for rank, each in shown.items():
+        if each and replied[rank] != each:
+            store.set(f"{place}/to/{each.partition(' ')[0]}", agreed)
+            replied[rank] = each
 
 
 def _shown_by(store: Any, place: str, rank: int) -> str:

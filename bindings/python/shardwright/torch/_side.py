@@ -58,11 +58,11 @@ class SideGroup:
 
     def __init__(self, group: dist.ProcessGroup, use: str, seconds: float) -> None:
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        self._store = _client_of(c10d._get_default_store())
-        place = f"shardwright/{use}/{_name_of(group)}"
+        self._store = default_store()
+        place = f"shardwright/{use}/{name_of(group)}"
         try:
             # An id that no group had before: a key that an earlier one left behind is not taken for one of this.
-            self._id = f"shardwright/{rendezvous(self._store, place, self.rank, self.size, seconds)}"
+            self._id = f"shardwright/{rendezvous(self._store, place, self.rank, self.size, seconds)[0]}"
             self.gloo: Any = dist.ProcessGroupGloo(c10d.PrefixStore(self._id, self._store), self.rank, self.size,
                                                    datetime.timedelta(seconds=seconds))
         except dist.DistError as e:
@@ -136,15 +136,17 @@ def _ended(side: SideGroup) -> bool:
                                f"holds it still there? {e}", retryable=True) from e
 
 
-def _client_of(store: Any) -> Any:
-    """A connection of its own: it waits for no other thread, and does not keep the server after the caller's end."""
+def default_store() -> Any:
+    """A connection of its own to the store of torch.distributed: it waits for no other thread, and does not keep the server
+    after the caller's end."""
+    store = c10d._get_default_store()
     try:
         return store.clone()
     except (NotImplementedError, RuntimeError):
         return store
 
 
-def _name_of(group: dist.ProcessGroup) -> str:
+def name_of(group: dist.ProcessGroup) -> str:
     """The same on the ranks of a group, another one for every other group of the store."""
     ranks = dist.get_process_group_ranks(group)
     return hashlib.sha256(f"{group.group_name} {ranks}".encode()).hexdigest()[:32]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import io
+import pickle
 import sys
 import types
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -58,6 +60,28 @@ def _read_known(stream: io.BytesIO, allowed: Mapping[str, Any]) -> Any:
     known, builders = _torch_kinds()
     reader = type("Reader", (_ArchiveReader,), {"allowed": {**_users_globals(), **allowed}, "known": known, "builders": builders})
     return reader(archive).load()
+
+
+def read_file(path: str, trusted: bool, allow_types: Iterable[Any]) -> Any:
+    """The value of a file of torch.save; tensors stay in the file until they are used. Raises as `read` does."""
+    if trusted:
+        return torch.load(path, map_location="cpu", weights_only=False)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except FileNotFoundError:
+        raise
+    except Exception:  # torch says by many types that it does not take a file
+        with open(path, "rb") as file:
+            return _read_known(io.BytesIO(file.read()), _pickles.names_of(allow_types))
+
+
+def read_pickle(data: bytes, trusted: bool, allow_types: Iterable[Any]) -> Any:
+    """The value of a pickle that uses no storages. Raises as `read` does."""
+    if trusted:
+        return pickle.loads(data)
+    known, builders = _torch_kinds()
+    allowed = {**_users_globals(), **_pickles.names_of(allow_types)}
+    return type("Reader", (_pickles.Unpickler,), {"allowed": allowed, "known": known, "builders": builders})(io.BytesIO(data)).load()
 
 
 def _archive(stream: io.BytesIO) -> Any:

@@ -7,19 +7,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that is removed at the end.
-pub struct Scratch(PathBuf);
+/// A directory that is removed at the end, unless it is to stay.
+pub struct Scratch {
+    path: PathBuf,
+    stays: bool,
+}
 
 impl Scratch {
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Left-overs in the temporary directory are harmless.
-        let _ = fs::remove_dir_all(&self.0);
+        if !self.stays {
+            // Left-overs in the temporary directory are harmless.
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -28,7 +33,13 @@ pub fn scratch_directory() -> Scratch {
     let name = format!("rust-contract-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let path = std::env::temp_dir().join(name);
     fs::create_dir_all(&path).expect("a scratch directory");
-    Scratch(path)
+    Scratch { path, stays: false }
+}
+
+/// A directory of the caller, which may be there.
+pub fn kept_directory(path: &Path) -> Scratch {
+    fs::create_dir_all(path).expect("a directory of the caller");
+    Scratch { path: path.to_owned(), stays: true }
 }
 
 /// A path in which one `*` stands for the only entry that fits.

@@ -5,7 +5,7 @@
 use crate::pattern::{bytes_of_hex, numbers, pattern_bytes, reorder, text_of};
 use crate::planning::{PlanningSteps, Plans};
 use crate::words::{convert_options, load_options, save_options};
-use crate::{Failure, HostPanic, files, ranks};
+use crate::{Failure, HostPanic, files, ranks, torch};
 use serde_json::Value;
 use shardwright::{
     Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, HostStorage, Job, Kind, LoadPlanner, Location,
@@ -86,7 +86,7 @@ impl HostStorage for FailingStorage {
 
 /// Everything that a scenario has made, by id.
 pub struct Interpreter {
-    root: PathBuf,
+    pub root: PathBuf,
     pub context: Context,
     tensors: HashMap<String, HostTensor>,
     /// The step that describes each state: every use makes it anew over the same memory.
@@ -95,7 +95,7 @@ pub struct Interpreter {
     checkpoints: HashMap<String, &'static Checkpoint>,
     save_planners: HashMap<String, SavePlanner<'static>>,
     load_planners: HashMap<String, LoadPlanner<'static, 'static>>,
-    plans: Plans,
+    pub plans: Plans,
     planning: PlanningSteps,
     jobs: HashMap<String, Job>,
     last_save: String,
@@ -165,6 +165,7 @@ impl Interpreter {
                 self.look(step)?
             }
             "expect_tensor" => self.expect_tensor(step)?,
+            "torch_items" | "torch_digests" => torch::run(self, step)?,
             _ => self.plan_step(step, id)?,
         }
         Ok(())
@@ -301,11 +302,7 @@ impl Interpreter {
 
     fn expect_tensor(&self, step: &Value) -> std::result::Result<(), Failure> {
         let tensor = &self.tensors[&text_of(&step["id"])];
-        let wanted = match step["hex"].as_str() {
-            Some(hex) => bytes_of_hex(hex),
-            None => pattern_bytes(step, tensor.dtype, &tensor.shape),
-        };
-        if wanted == tensor.row_major() {
+        if pattern_bytes(step, tensor.dtype, &tensor.shape) == tensor.row_major() {
             Ok(())
         } else {
             Err(Failure::Wrong(format!("{} holds other bytes", step["id"])))
@@ -381,7 +378,7 @@ impl Interpreter {
     }
 
     /// Kept bytes by id; null = empty.
-    fn kept(&self, ids: &Value) -> Vec<Vec<u8>> {
+    pub fn kept(&self, ids: &Value) -> Vec<Vec<u8>> {
         ids.as_array()
             .into_iter()
             .flatten()

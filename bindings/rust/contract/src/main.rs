@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the behaviour contract of the bindings: `rust_contract contract.json`. Prints a line per scenario and, at the
-//! end, `N passed, N failed, N skipped`.
+//! Runs the behaviour contract of the bindings: `rust_contract contract.json [FOLDER]`. Prints a line per scenario and, at
+//! the end, `N passed, N failed, N skipped`.
 
 mod files;
 mod interpreter;
 mod pattern;
 mod planning;
 mod ranks;
+mod torch;
 mod words;
 
 use interpreter::Interpreter;
@@ -101,7 +102,7 @@ fn run_scenario(scenario: &Value, directory: &Path) -> Result<(), String> {
 
 fn main() -> ExitCode {
     let Some(path) = std::env::args().nth(1) else {
-        eprintln!("usage: rust_contract contract.json");
+        eprintln!("usage: rust_contract contract.json [FOLDER]");
         return ExitCode::from(2);
     };
     let text = std::fs::read_to_string(&path).expect("the contract file");
@@ -120,7 +121,10 @@ fn main() -> ExitCode {
             skipped += 1;
             continue;
         }
-        let directory = files::scratch_directory();
+        let directory = match std::env::args().nth(2) {
+            Some(folder) => files::kept_directory(&Path::new(&folder).join(name)),
+            None => files::scratch_directory(),
+        };
         match run_scenario(scenario, directory.path()) {
             Ok(()) => {
                 println!("passed: {name}");

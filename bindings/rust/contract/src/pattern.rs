@@ -21,8 +21,11 @@ pub fn bytes_of_hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap_or(0)).collect()
 }
 
-/// Row-major bytes of a tensor of this dtype and shape.
+/// Row-major bytes of a tensor of this dtype and shape: the step's hex, or by its pattern.
 pub fn pattern_bytes(step: &Value, dtype: DType, shape: &[i64]) -> Vec<u8> {
+    if let Some(hex) = step["hex"].as_str() {
+        return bytes_of_hex(hex);
+    }
     let count = shape.iter().product::<i64>() as u64;
     let size = dtype.byte_size(count);
     let seed = step["seed"].as_u64().unwrap_or(0);

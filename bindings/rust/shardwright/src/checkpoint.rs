@@ -314,6 +314,14 @@ impl Checkpoint {
         Ok(shown.into_iter().map(|(name, _)| name).zip(objects).collect())
     }
 
+    /// What a byte object is, for people; nothing of it is run. One JSON object as text: `content_type`, `bytes`, and
+    /// `value`, in which a pickle says what would be made of it. NOT_FOUND with the nearest names.
+    pub fn describe_object(&self, name: &str) -> Result<String> {
+        let index = unsafe { raw::checkpoint_find_object(self.handle.0, name.as_bytes(), self.rank) }?;
+        let parts = Parts::new(unsafe { raw::checkpoint_describe_object(self.handle.0, index) }?);
+        Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+    }
+
     /// One byte object as a stream, for those that are larger than memory need be. NOT_FOUND with the nearest names.
     pub fn open_object(&self, name: &str) -> Result<ObjectReader<'_>> {
         let index = unsafe { raw::checkpoint_find_object(self.handle.0, name.as_bytes(), self.rank) }?;

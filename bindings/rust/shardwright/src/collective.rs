@@ -66,6 +66,14 @@ impl Collective {
         }
     }
 
+    /// The ranks of another transport through the memory of their machine, where all of them run on one (2 to 64 ranks of
+    /// one user that reach each other's memory); else that transport. An operation takes some microseconds there. All ranks
+    /// make it together.
+    pub fn node(inner: Collective) -> Result<Collective> {
+        // SAFETY: the handle lives as long as inner; what is made keeps the transport alive.
+        Ok(Collective::of(unsafe { raw::collective_create_node(inner.handle(), std::ptr::null()) }?))
+    }
+
     /// Rank of this end.
     pub fn rank(&self) -> i32 {
         // SAFETY: the handle lives as long as self.

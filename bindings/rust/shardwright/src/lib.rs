@@ -21,7 +21,8 @@
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
 //! borrow slices, whole tensors and shards of larger ones; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
 //! in one call of the library by [`State::add_all`] or a [`TensorBatch`]. Hosts with tensors, transport and files of their
-//! own use the planner alone: [`planning`], and [`global_plan`] where layouts say what each rank holds.
+//! own use the planner alone: [`planning`], and [`global_plan`] where layouts say what each rank holds. Those that keep an
+//! index of torch's write items alone: [`torch_items`].
 //!
 //! Feature `half`: its `f16` and `bf16` are elements. Feature `serde`: options, infos and summaries are data.
 #![deny(missing_docs)]
@@ -56,6 +57,7 @@ mod storage;
 mod tensor;
 mod tensor_batch;
 mod text;
+pub mod torch_items;
 mod workflow;
 
 pub use cancellation::Cancellation;
@@ -85,6 +87,7 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    GarbageOptions, Loaded, Location, collect_garbage, convert, latest, list_steps, load, load_all, load_async,
-    load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, version,
+    GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, convert, latest, list_steps, load, load_all,
+    load_async, load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at,
+    scan_pickles, version,
 };

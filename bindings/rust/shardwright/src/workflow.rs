@@ -279,6 +279,30 @@ pub fn convert(source: &Location, target: &Location, options: &ConvertOptions) -
     }?))
 }
 
+/// What the pickles at a file, or below a directory, would import and call if they were unpickled; nothing of them is. One
+/// JSON object as text: `globals`, `unknown`, `failures`, `unread`, `files`, `pickles`, `notes`. NOT_FOUND when nothing is
+/// there.
+pub fn scan_pickles(location: &Location) -> Result<String> {
+    let context = Context::shared()?;
+    let at = CLocation::of(location)?;
+    // SAFETY: handles and text live for the call.
+    let parts = Parts::new(unsafe { raw::scan_pickles(context.handle(), at.storage, at.path.as_ptr()) }?);
+    Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+}
+
+/// Writes files with pickles once more, with None in place of what is not known; the source is only read. Of a directory,
+/// indexes and other files with pickles are written, data files stay where they are, and an index leaves out entries whose
+/// items are not clean. One JSON object as text: `files`, each with `file`, `replaced` and `left_out`.
+pub fn clean_pickles(source: &Location, target: &Location) -> Result<String> {
+    let context = Context::shared()?;
+    let (from, to) = (CLocation::of(source)?, CLocation::of(target)?);
+    // SAFETY: handles and text live for the call.
+    let parts = Parts::new(unsafe {
+        raw::clean_pickles(context.handle(), from.storage, from.path.as_ptr(), to.storage, to.path.as_ptr())
+    }?);
+    Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+}
+
 /// Checkpoints of a run directory. NOT_FOUND when there is none.
 pub fn list_steps(location: &Location) -> Result<Steps> {
     let context = Context::shared()?;

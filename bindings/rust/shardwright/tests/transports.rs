@@ -197,7 +197,8 @@ impl HostCollective for End {
     }
 }
 
-fn saved_over(rooted: bool) -> Vec<(u64, Vec<&'static str>)> {
+/// What `of` makes of the ends carries the save.
+fn saved_over(rooted: bool, of: fn(Collective) -> Result<Collective>) -> Vec<(u64, Vec<&'static str>)> {
     let meeting =
         Arc::new(Meeting { come: Barrier::new(ENDS as usize), brought: Mutex::new(vec![vec![]; ENDS as usize]) });
     let (context, storage) = (Context::shared().unwrap(), Storage::memory().unwrap());
@@ -207,7 +208,9 @@ fn saved_over(rooted: bool) -> Vec<(u64, Vec<&'static str>)> {
                 let (meeting, context, storage) = (Arc::clone(&meeting), &context, &storage);
                 scope.spawn(move || {
                     let calls = Arc::new(Mutex::new(vec![]));
-                    let mut end = Collective::host(End { rank, rooted, meeting, calls: Arc::clone(&calls) }).unwrap();
+                    let host = Collective::host(End { rank, rooted, meeting, calls: Arc::clone(&calls) }).unwrap();
+                    let mut end = of(host).unwrap();
+                    assert_eq!((end.rank(), end.size()), (rank, ENDS));
                     let location = Location::storage(storage, "p");
                     let saved = save_at(context, &owned_state(), &location, Some(&mut end), &SaveOptions::default());
                     let received = saved.unwrap().summary().unwrap().bytes_received;
@@ -223,12 +226,20 @@ fn saved_over(rooted: bool) -> Vec<(u64, Vec<&'static str>)> {
 #[test]
 fn a_save_uses_what_the_transport_has() {
     for rooted in [false, true] {
-        for (received, calls) in saved_over(rooted) {
+        for (received, calls) in saved_over(rooted, Ok) {
             assert_eq!(calls.contains(&"gather_v"), rooted, "{calls:?}");
             assert_eq!(calls.contains(&"scatter_v"), rooted, "{calls:?}");
             assert_eq!(calls.contains(&"all_gather_v"), !rooted, "{calls:?}");
             assert!(received > 0 && received <= 65536, "{received}");
         }
+    }
+}
+
+#[test]
+fn ranks_of_one_machine_meet_in_its_memory() {
+    for (received, calls) in saved_over(false, Collective::node) {
+        assert_eq!(calls, ["all_gather"]);
+        assert!(received > 0 && received <= 65536, "{received}");
     }
 }
 

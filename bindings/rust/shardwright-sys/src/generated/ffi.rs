@@ -119,6 +119,48 @@ pub struct shw_global_plan {
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
+#[repr(C)]
+pub struct shw_communicator {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_communicator_group {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_work {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_device {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_hsdp_mesh {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_hsdp {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_hsdp_unit {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
 /// Defined by DLPack.
 #[repr(C)]
 pub struct DLManagedTensor {
@@ -362,9 +404,110 @@ pub const SHW_ESTIMATE_EXCHANGE_ALWAYS: i32 = 1;
 pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
 pub const SHW_ESTIMATE_WITH_CHUNKS: u64 = 2;
 pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 48;
+pub const SHW_REDUCTION_SUM: i32 = 0;
+pub const SHW_REDUCTION_AVERAGE: i32 = 1;
+pub const SHW_REDUCTION_SCALED_SUM: i32 = 2;
+pub const SHW_REDUCTION_MAX: i32 = 3;
+pub const SHW_REDUCTION_MIN: i32 = 4;
+pub const SHW_COMMUNICATOR_AVERAGE: i32 = 1;
+pub const SHW_COMMUNICATOR_SCALED_SUM: i32 = 2;
+pub const SHW_COMMUNICATOR_IN_PLACE_ALL_GATHER: i32 = 4;
+pub const SHW_COMMUNICATOR_ORDERED_SUM: i32 = 8;
+pub const SHW_COMMUNICATOR_UNEVEN: i32 = 16;
+pub const SHW_COMMUNICATOR_HOST_MEMORY: i32 = 32;
+pub const SHW_COMMUNICATOR_DEVICE_MEMORY: i32 = 64;
+pub const SHW_COMMUNICATOR_REGISTERED_MEMORY: i32 = 128;
+pub const SHW_COMMUNICATOR_ASYNC: i32 = 256;
+pub const SHW_COMMUNICATOR_CALL_SIZE_V1: u32 = 72;
+pub const SHW_COMMUNICATOR_VTABLE_SIZE_V1: u32 = 160;
+pub const SHW_COPY_HOST_TO_DEVICE: i32 = 0;
+pub const SHW_COPY_DEVICE_TO_HOST: i32 = 1;
+pub const SHW_COPY_DEVICE_TO_DEVICE: i32 = 2;
+pub const SHW_DEVICE_IS_HOST: u64 = 1;
+pub const SHW_DEVICE_VTABLE_SIZE_V1: u32 = 160;
+pub const SHW_HSDP_LANE_GATHER: i32 = 0;
+pub const SHW_HSDP_LANE_REDUCE: i32 = 1;
+pub const SHW_HSDP_LANE_SECONDARY: i32 = 2;
+pub const SHW_HSDP_UNORDERED: u64 = 1;
+pub const SHW_HSDP_REQUIRES_GRADIENT_SYNC: i32 = 0;
+pub const SHW_HSDP_REQUIRES_ALL_REDUCE: i32 = 1;
+pub const SHW_HSDP_RESHARD_AFTER_FORWARD: i32 = 2;
+pub const SHW_HSDP_SECONDARY_SIZE: i32 = 3;
+pub const SHW_HSDP_RESHARD_AFTER_BACKWARD: i32 = 4;
+pub const SHW_HSDP_REDUCE_OP: i32 = 5;
+pub const SHW_HSDP_UNSHARD_IN_BACKWARD: i32 = 6;
+pub const SHW_HSDP_KEEP_UNSHARDED: i32 = 7;
+pub const SHW_HSDP_UNUSED_POLICY: i32 = 8;
+pub const SHW_HSDP_DIVIDE_FACTOR: i32 = 9;
+pub const SHW_HSDP_FORWARD_PREFETCH: i32 = 10;
+pub const SHW_HSDP_BACKWARD_PREFETCH: i32 = 11;
+pub const SHW_HSDP_MAX_INFLIGHT_REDUCE: i32 = 12;
+pub const SHW_HSDP_PREFETCH_DEPTH: i32 = 13;
+pub const SHW_HSDP_IS_LAST_BACKWARD: i32 = 14;
+pub const SHW_HSDP_REDUCE_AVERAGE: i32 = 0;
+pub const SHW_HSDP_REDUCE_SUM: i32 = 1;
+pub const SHW_HSDP_PARAMS: i32 = 0;
+pub const SHW_HSDP_GRADS: i32 = 1;
+pub const SHW_HSDP_OPTIONS_SIZE_V1: u32 = 64;
+pub const SHW_HSDP_RESHARD_AUTO: i32 = 0;
+pub const SHW_HSDP_RESHARD: i32 = 1;
+pub const SHW_HSDP_KEEP: i32 = 2;
+pub const SHW_HSDP_RESHARD_SECONDARY: i32 = 3;
+pub const SHW_HSDP_LAYOUT_ROW: i32 = 0;
+pub const SHW_HSDP_LAYOUT_RAGGED: i32 = 1;
+pub const SHW_HSDP_UNUSED_ZERO: i32 = 0;
+pub const SHW_HSDP_UNUSED_SKIP: i32 = 1;
+pub const SHW_HSDP_UNIT_OFFLOAD: u64 = 1;
+pub const SHW_HSDP_UNIT_HOST_MEMORY: u64 = 2;
+pub const SHW_HSDP_PARAM_FROZEN: u64 = 1;
+pub const SHW_HSDP_PARAM_REPLICATE: u64 = 2;
+pub const SHW_HSDP_PARAM_IGNORE: u64 = 4;
+pub const SHW_HSDP_UNIT_OPTIONS_SIZE_V1: u32 = 48;
+pub const SHW_HSDP_PARAM_BATCH_SIZE_V1: u32 = 80;
+pub const SHW_HSDP_BOX_SIZE_V1: u32 = 40;
+pub const SHW_HSDP_ALLOCATOR_SIZE_V1: u32 = 40;
+pub const SHW_HSDP_RECOMPUTE: u64 = 1;
+pub const SHW_HSDP_PHASE_OPTIONS_SIZE_V1: u32 = 16;
+pub const SHW_HSDP_FORWARD: i32 = 0;
+pub const SHW_HSDP_BACKWARD: i32 = 1;
+pub const SHW_HSDP_ADD: i32 = 0;
+pub const SHW_HSDP_TAKE: i32 = 1;
+pub const SHW_HSDP_SHARDED: i32 = 0;
+pub const SHW_HSDP_GATHERING: i32 = 1;
+pub const SHW_HSDP_UNSHARDED: i32 = 2;
+pub const SHW_HSDP_SECONDARY: i32 = 3;
+pub const SHW_HSDP_GRAD_NONE: i32 = 0;
+pub const SHW_HSDP_GRAD_LOCAL: i32 = 1;
+pub const SHW_HSDP_GRAD_PACKED: i32 = 2;
+pub const SHW_HSDP_GRAD_SCATTERING: i32 = 3;
+pub const SHW_HSDP_GRAD_PARTIAL: i32 = 4;
+pub const SHW_HSDP_GRAD_REPLICATING: i32 = 5;
+pub const SHW_HSDP_GRAD_READY: i32 = 6;
+pub const SHW_HSDP_VIEW_LOCAL: i32 = 0;
+pub const SHW_HSDP_VIEW_FULL: i32 = 1;
+pub const SHW_HSDP_VIEW_GRAD: i32 = 2;
+pub const SHW_HSDP_MEMORY_SHARD: i32 = 0;
+pub const SHW_HSDP_MEMORY_CAST: i32 = 1;
+pub const SHW_HSDP_MEMORY_GATHERED: i32 = 2;
+pub const SHW_HSDP_MEMORY_PARAMS: i32 = 3;
+pub const SHW_HSDP_MEMORY_LOCAL_GRADS: i32 = 4;
+pub const SHW_HSDP_MEMORY_PACKED: i32 = 5;
+pub const SHW_HSDP_MEMORY_LANDING: i32 = 6;
+pub const SHW_HSDP_MEMORY_SCATTERED: i32 = 7;
+pub const SHW_HSDP_MEMORY_PARTIAL: i32 = 8;
+pub const SHW_HSDP_MEMORY_SECONDARY: i32 = 9;
+pub const SHW_HSDP_MEMORY_SHARD_GRADS: i32 = 10;
+pub const SHW_HSDP_MEMORY_ALL: i32 = -1;
+pub const SHW_HSDP_ESTIMATE_ROOT: u64 = 1;
+pub const SHW_HSDP_ESTIMATE_ADDS_GRADS: u64 = 2;
+pub const SHW_HSDP_ESTIMATE_HOST_MEMORY: u64 = 4;
+pub const SHW_HSDP_ESTIMATE_ORDERED_SUMS: u64 = 1;
+pub const SHW_HSDP_MEMORY_SIZE_V1: u32 = 56;
+pub const SHW_HSDP_ESTIMATE_UNIT_SIZE_V1: u32 = 24;
+pub const SHW_HSDP_ESTIMATE_WORLD_SIZE_V1: u32 = 24;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
-pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
+pub const SHW_PLUGIN_SIZE_V1: u32 = 112;
 
 pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
 pub type shw_grid_shard_init_fn = Option<unsafe extern "C" fn(shard: *mut shw_grid_shard, struct_size: u32)>;
@@ -615,6 +758,123 @@ pub type shw_collective_release_fn = Option<unsafe extern "C" fn(user: *mut c_vo
 pub type shw_allocate_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
 pub type shw_deallocate_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, pointer: *mut c_void, size: u64, alignment: u64)>;
+pub type shw_communicator_move_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        out: *mut c_void,
+        work: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_communicator_all_reduce_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        work: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_communicator_broadcast_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        root: i32,
+        work: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_communicator_barrier_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_communicator_call,
+        work: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_communicator_work_wait_fn = Option<
+    unsafe extern "C" fn(user: *mut c_void, work: *mut c_void, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status,
+>;
+pub type shw_communicator_work_test_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, work: *mut c_void, err: *mut *mut shw_error) -> shw_status>;
+pub type shw_communicator_work_order_fn = Option<
+    unsafe extern "C" fn(user: *mut c_void, work: *mut c_void, stream: u64, err: *mut *mut shw_error) -> shw_status,
+>;
+pub type shw_communicator_work_release_fn = Option<unsafe extern "C" fn(user: *mut c_void, work: *mut c_void)>;
+pub type shw_communicator_abort_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, code: shw_status, message: *const c_char, message_size: u64)>;
+pub type shw_communicator_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
+pub type shw_device_task_fn = Option<unsafe extern "C" fn(data: *mut c_void, err: *mut *mut shw_error) -> shw_status>;
+pub type shw_device_lane_create_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        priority: i32,
+        out: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_allocate_fn = Option<
+    unsafe extern "C" fn(user: *mut c_void, bytes: u64, out: *mut *mut c_void, err: *mut *mut shw_error) -> shw_status,
+>;
+pub type shw_device_release_fn = Option<unsafe extern "C" fn(user: *mut c_void, thing: *mut c_void)>;
+pub type shw_device_lane_submit_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        lane: *mut c_void,
+        task: shw_device_task_fn,
+        data: *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_lane_synchronize_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, lane: *mut c_void, err: *mut *mut shw_error) -> shw_status>;
+pub type shw_device_lane_event_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        lane: *mut c_void,
+        event: *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_event_create_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, out: *mut *mut c_void, err: *mut *mut shw_error) -> shw_status>;
+pub type shw_device_event_wait_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        event: *mut c_void,
+        timeout_ns: i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_free_fn = Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, bytes: u64)>;
+pub type shw_device_copy_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        lane: *mut c_void,
+        kind: i32,
+        source: *const c_void,
+        target: *mut c_void,
+        bytes: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_stream_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> u64>;
+pub type shw_device_end_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
+pub type shw_hsdp_allocate_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        param: u64,
+        bytes: u64,
+        out: *mut *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_hsdp_deallocate_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, param: u64, memory: *mut c_void, bytes: u64)>;
+pub type shw_hsdp_allocator_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_error_create_fn = Option<
     unsafe extern "C" fn(
         code: shw_status,
@@ -644,6 +904,24 @@ pub type shw_plugin_collective_fn = Option<
         config: *const c_char,
         config_size: u64,
         vtable: *mut shw_collective_vtable,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_plugin_communicator_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        config: *const c_char,
+        config_size: u64,
+        vtable: *mut shw_communicator_vtable,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_plugin_device_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        config: *const c_char,
+        config_size: u64,
+        vtable: *mut shw_device_vtable,
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
@@ -1206,6 +1484,189 @@ pub struct shw_estimate_options {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct shw_communicator_call {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub sequence: u64,
+    pub unit_id: u64,
+    pub count: u64,
+    pub dtype: i32,
+    pub op: i32,
+    pub scale: f64,
+    pub stream: u64,
+    pub timeout_ns: i64,
+    pub tag: u32,
+    pub reserved0: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_communicator_vtable {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub abi_major: u32,
+    pub abi_minor: u32,
+    pub capabilities: u64,
+    pub rank: i32,
+    pub size: i32,
+    pub name: *const c_char,
+    pub user: *mut c_void,
+    pub all_gather: shw_communicator_move_fn,
+    pub all_to_all: shw_communicator_move_fn,
+    pub reduce_scatter: shw_communicator_move_fn,
+    pub all_reduce: shw_communicator_all_reduce_fn,
+    pub broadcast: shw_communicator_broadcast_fn,
+    pub barrier: shw_communicator_barrier_fn,
+    pub work_wait: shw_communicator_work_wait_fn,
+    pub work_test: shw_communicator_work_test_fn,
+    pub work_order: shw_communicator_work_order_fn,
+    pub work_release: shw_communicator_work_release_fn,
+    pub reserved0: *mut c_void,
+    pub reserved1: *mut c_void,
+    pub abort: shw_communicator_abort_fn,
+    pub release: shw_communicator_release_fn,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_device_vtable {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub abi_major: u32,
+    pub abi_minor: u32,
+    pub name: *const c_char,
+    pub user: *mut c_void,
+    pub lane_create: shw_device_lane_create_fn,
+    pub lane_release: shw_device_release_fn,
+    pub lane_submit: shw_device_lane_submit_fn,
+    pub lane_synchronize: shw_device_lane_synchronize_fn,
+    pub lane_record: shw_device_lane_event_fn,
+    pub lane_wait: shw_device_lane_event_fn,
+    pub event_create: shw_device_event_create_fn,
+    pub event_release: shw_device_release_fn,
+    pub event_wait: shw_device_event_wait_fn,
+    pub memory_allocate: shw_device_allocate_fn,
+    pub memory_release: shw_device_free_fn,
+    pub pinned_allocate: shw_device_allocate_fn,
+    pub pinned_release: shw_device_free_fn,
+    pub copy: shw_device_copy_fn,
+    pub current_stream: shw_device_stream_fn,
+    pub release: shw_device_end_fn,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub mesh: *mut shw_hsdp_mesh,
+    pub device: *const shw_device,
+    pub shard_axis: i32,
+    pub replicate_axis: i32,
+    pub lanes: i32,
+    pub max_inflight_reduce: i32,
+    pub prefetch_depth: i32,
+    pub order_guard_steps: i32,
+    pub prefetch_bytes_max: u64,
+    pub timeout_ns: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_unit_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub param_dtype: i32,
+    pub reduce_dtype: i32,
+    pub output_dtype: i32,
+    pub grad_dtype: i32,
+    pub layout: i32,
+    pub reshard_after_forward: i32,
+    pub secondary_size: i64,
+    pub unused: i32,
+    pub reserved0: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_param_batch {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub count: u64,
+    pub names: *const c_char,
+    pub name_offsets: *const u64,
+    pub tensors: *const shw_tensor,
+    pub shard_dims: *const i32,
+    pub param_flags: *const u32,
+    pub aliases: *const c_char,
+    pub alias_offsets: *const u64,
+    pub alias_ranges: *const u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_box {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub ndim: i32,
+    pub reserved0: i32,
+    pub offsets: *const i64,
+    pub sizes: *const i64,
+    pub global_shape: *const i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_allocator {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub user: *mut c_void,
+    pub allocate: shw_hsdp_allocate_fn,
+    pub deallocate: shw_hsdp_deallocate_fn,
+    pub release: shw_hsdp_allocator_release_fn,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_phase_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub reserved0: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_memory {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub current_bytes: u64,
+    pub peak_bytes: u64,
+    pub current_buffers: u64,
+    pub total_buffers: u64,
+    pub padding_bytes: u64,
+    pub unsharded_units: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_estimate_unit {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub params: *const shw_hsdp_param_batch,
+    pub options: *const shw_hsdp_unit_options,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_hsdp_estimate_world {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub shard_size: i64,
+    pub replicate_size: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct shw_host_api {
     pub struct_size: u32,
     pub flags: u32,
@@ -1234,8 +1695,10 @@ pub struct shw_plugin {
     pub storage_open: shw_plugin_storage_fn,
     pub collective: *const shw_collective_vtable,
     pub collective_open: shw_plugin_collective_fn,
-    pub reserved0: *mut c_void,
-    pub reserved1: *mut c_void,
+    pub communicator: *const shw_communicator_vtable,
+    pub communicator_open: shw_plugin_communicator_fn,
+    pub device: *const shw_device_vtable,
+    pub device_open: shw_plugin_device_fn,
     pub release: shw_plugin_release_fn,
 }
 
@@ -1738,6 +2201,13 @@ unsafe extern "C" {
         out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes a collective of the ranks of another one through the memory of their machine, where all of them run on one (2 to 64 ranks of one user that reach each other's memory). An operation that takes a network a fraction of a millisecond takes some microseconds there. Where they do not, `out` is another end of the same transport. Collective over `collective`: one all_gather, with `call`. `out` keeps that transport alive and aborts it when it is aborted or fails; until `out` is released the transport is used through it alone. A rank whose process ends is named (UNAVAILABLE) to all that wait for it.
+    pub fn shw_collective_create_node(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        out: *mut *mut shw_collective,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Rank of this end, from 0.
     pub fn shw_collective_rank(collective: *const shw_collective) -> i32;
     /// Number of ranks; 0 for NULL.
@@ -2143,6 +2613,13 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// What an object is, for people: one JSON object with `content_type`, `bytes` and `value`. JSON is itself; of a pickle, or an archive of torch.save, `value` says what would be made of it, in at most about 256 KiB, and nothing is; text is text, anything else null.
+    pub fn shw_checkpoint_describe_object(
+        checkpoint: *const shw_checkpoint,
+        index: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
     pub fn shw_checkpoint_read_object_part(
         checkpoint: *const shw_checkpoint,
@@ -2275,6 +2752,30 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the exchange and the memory of its round; waits for reads that are under way. Tensors hold a part of the bytes where it was not finished. NULL is allowed.
     pub fn shw_load_exchange_release(exchange: *mut shw_load_exchange);
+    /// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+    pub fn shw_torch_items_write(
+        context: *mut shw_context,
+        state: *const shw_state,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        name: *const c_char,
+        options: *const shw_save_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes the digests of an index into the directory `path`, as .shardwright.GENERATION.digests. `data` are the `size` bytes that .metadata has, or is going to have: digests count for these very bytes. `results` are second parts of shw_torch_items_write, a blob cut by result_count + 1 offsets; items of the index that are in none of them have no digests. Files of several generations are INVALID_ARGUMENT. Of the options durability counts.
+    pub fn shw_torch_digests_write(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        data: *const c_void,
+        size: u64,
+        results: *const c_void,
+        result_offsets: *const u64,
+        result_count: u64,
+        options: *const shw_save_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_convert_options_init(options: *mut shw_convert_options, struct_size: u32);
     /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
@@ -2286,6 +2787,24 @@ unsafe extern "C" {
         target: *const c_char,
         options: *const shw_convert_options,
         out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// What the pickles at `path` (a file, or all files below a directory) would import and call if they were unpickled, whether a checkpoint can be opened there or not. `out` is one JSON object: `globals` (each with `module`, `name`, `known`, `calls`, `file`, `record`, `offset`, ...), `unknown` (how many are not known to make plain values), `failures` and `unread` (what could not be looked at to its end), `files`, `pickles`, `notes`.
+    pub fn shw_scan_pickles(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes files with pickles once more, with None in place of what is not known; the original is only read. Of a file `target` becomes a whole file. Of a directory, indexes of torch DCP and other files with pickles are written below `target`; an index leaves out entries whose items are not clean. `out` is one JSON object: `files`, each with `file`, `replaced` and `left_out`.
+    pub fn shw_clean_pickles(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
@@ -2460,6 +2979,455 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the plan. NULL is allowed.
     pub fn shw_global_plan_release(plan: *mut shw_global_plan);
+    /// Fills a call with zeros and its size, as SHW_COMMUNICATOR_CALL_INIT does. NULL is skipped.
+    pub fn shw_communicator_call_init(call: *mut shw_communicator_call, struct_size: u32);
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
+    pub fn shw_communicator_vtable_init(vtable: *mut shw_communicator_vtable, struct_size: u32);
+    /// Makes a communicator of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+    pub fn shw_communicator_create(
+        vtable: *const shw_communicator_vtable,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes `size` ranks in this process, each to be used by a thread of its own.
+    pub fn shw_communicator_group_create(
+        size: i32,
+        out: *mut *mut shw_communicator_group,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Gives the communicator of one rank of the group; each rank can be taken once. A rank whose communicator is released while others wait for it makes them return ABORTED naming it.
+    pub fn shw_communicator_group_member(
+        group: *mut shw_communicator_group,
+        rank: i32,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the group; its members live on. NULL is allowed.
+    pub fn shw_communicator_group_release(group: *mut shw_communicator_group);
+    /// Makes one rank of `size` that moves nothing and always succeeds, for estimates and for checks of what would be issued.
+    pub fn shw_communicator_create_fake(
+        rank: i32,
+        size: i32,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Puts a communicator behind an emulated link of this rank: each operation ends `latency_ns` after its bytes have come at `bytes_per_second` (0 = at once). No processor is used meanwhile. `out` keeps `communicator` alive, which is used through it alone.
+    pub fn shw_communicator_create_delay(
+        communicator: *mut shw_communicator,
+        latency_ns: i64,
+        bytes_per_second: f64,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes a communicator over a collective, which it keeps alive: works everywhere, waits for other ranks where an operation is issued.
+    pub fn shw_communicator_create_over(
+        collective: *mut shw_collective,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes a communicator of a loaded plugin; `config` is text that the plugin understands.
+    pub fn shw_context_open_communicator(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Rank of this end, from 0.
+    pub fn shw_communicator_rank(communicator: *const shw_communicator) -> i32;
+    /// Number of ranks; 0 for NULL.
+    pub fn shw_communicator_size(communicator: *const shw_communicator) -> i32;
+    /// SHW_COMMUNICATOR_ bits.
+    pub fn shw_communicator_capabilities(communicator: *const shw_communicator) -> u64;
+    /// Name of the transport, such as "threads". Borrowed until the communicator is released.
+    pub fn shw_communicator_name(communicator: *const shw_communicator, size: *mut u64) -> *const c_char;
+    /// Issues all_gather: `in` has call->count elements, `out` those of all ranks in rank order. Sizes are in bytes, here and below, and those that count and dtype say.
+    pub fn shw_communicator_all_gather(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Issues all_to_all: `in` and `out` have call->count elements for and from each rank.
+    pub fn shw_communicator_all_to_all(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Issues reduce_scatter: `in` has call->count elements for each rank, `out` call->count elements, reduced as call->op says.
+    pub fn shw_communicator_reduce_scatter(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Issues all_reduce of call->count elements in place.
+    pub fn shw_communicator_all_reduce(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Issues broadcast of call->count elements of the root, in place.
+    pub fn shw_communicator_broadcast(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Issues a barrier, which ends when all ranks have issued it.
+    pub fn shw_communicator_barrier(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Wakes all ranks that wait in this communicator, and ends it; they return `code` with the message.
+    pub fn shw_communicator_abort(
+        communicator: *mut shw_communicator,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the communicator; works, meshes and other communicators that use it keep it alive. NULL is allowed.
+    pub fn shw_communicator_release(communicator: *mut shw_communicator);
+    /// Waits until the operation has ended: OK; PENDING after `timeout_ns` (-1 = no limit but that of the operation). A failure is returned again at each further call.
+    pub fn shw_work_wait(work: *mut shw_work, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
+    /// The same without waiting: OK or PENDING.
+    pub fn shw_work_poll(work: *mut shw_work, err: *mut *mut shw_error) -> shw_status;
+    /// A stream of a device goes on after the operation, and the host does not wait; for memory of the host it waits.
+    pub fn shw_work_order(work: *mut shw_work, stream: u64, err: *mut *mut shw_error) -> shw_status;
+    /// Releases the work; one that has not ended is given up, and where other ranks still need this one the communicator has failed. NULL is allowed.
+    pub fn shw_work_release(work: *mut shw_work);
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
+    pub fn shw_device_vtable_init(vtable: *mut shw_device_vtable, struct_size: u32);
+    /// Makes a device of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+    pub fn shw_device_create(
+        vtable: *const shw_device_vtable,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes the host as a device. Lanes are threads; with `inline_lanes` 1 what is put on them runs where it is put, which makes an order of events that repeats.
+    pub fn shw_device_create_host(
+        inline_lanes: shw_bool,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes a device of a loaded plugin; `config` is text that the plugin understands.
+    pub fn shw_context_open_device(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Name of the device, such as "host". Borrowed until the device is released.
+    pub fn shw_device_name(device: *const shw_device, size: *mut u64) -> *const c_char;
+    /// Releases the device; contexts of HSDP that use it keep it alive. NULL is allowed.
+    pub fn shw_device_release(device: *mut shw_device);
+    /// Fills options with zeros and their size, as SHW_HSDP_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_hsdp_options_init(options: *mut shw_hsdp_options, struct_size: u32);
+    /// Makes the mesh of `rank`, which is one of its ranks. Of `spec` the fields of the mesh count: shape, axis names, ranks; the others are NULL or zero.
+    pub fn shw_hsdp_mesh_create(
+        spec: *const shw_layout_spec,
+        rank: i32,
+        out: *mut *mut shw_hsdp_mesh,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Sets the communicator of an axis for a lane (SHW_HSDP_LANE_); it stays alive with the mesh. Its ranks are those along the axis in the order of their coordinates; for SHW_HSDP_LANE_SECONDARY the n neighbours [k n, k n + n) with this rank among them, for each n that units use. Before the context is created, and again between a failure and shw_hsdp_reset.
+    pub fn shw_hsdp_mesh_set_communicator(
+        mesh: *mut shw_hsdp_mesh,
+        axis: i32,
+        lane: i32,
+        communicator: *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the mesh; contexts keep it alive. NULL is allowed.
+    pub fn shw_hsdp_mesh_release(mesh: *mut shw_hsdp_mesh);
+    /// Makes a context of units, which keeps `context`, mesh and device alive. FAILED_PRECONDITION: an axis of several ranks has no communicator, or one that does not sum in rank order.
+    pub fn shw_hsdp_create(
+        context: *mut shw_context,
+        options: *const shw_hsdp_options,
+        out: *mut *mut shw_hsdp,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The backward is over: reduces what was not reduced yet. In the last backward of an iteration (see SHW_HSDP_IS_LAST_BACKWARD) also waits for all reductions, drops what was gathered in vain, and in the first iterations compares with the other ranks in which order units ran (ABORTED naming the first unit that differs and both ranks).
+    pub fn shw_hsdp_finalize_backward(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
+    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+    pub fn shw_hsdp_step_event(hsdp: *mut shw_hsdp, event: u64, err: *mut *mut shw_error) -> shw_status;
+    /// Recovery, on all ranks: gives up what is under way and drops all gradients and all that was gathered. After a failure the mesh needs new communicators first (FAILED_PRECONDITION names one that has failed).
+    pub fn shw_hsdp_reset(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
+    /// Norm of order `p` (positive; infinity: the largest) of the gradients of all shards, replicas counted once; equal on all ranks. Collective over the shard axis.
+    pub fn shw_hsdp_global_norm(hsdp: *mut shw_hsdp, p: f64, out: *mut f64, err: *mut *mut shw_error) -> shw_status;
+    /// Multiplies all gradients of the shards by a finite factor.
+    pub fn shw_hsdp_scale_grads(hsdp: *mut shw_hsdp, factor: f64, err: *mut *mut shw_error) -> shw_status;
+    /// Drops all gradients of the shards.
+    pub fn shw_hsdp_zero_grads(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
+    /// Sets a value of the context (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD), or one of shw_hsdp_unit_set_i64 in all units. Equal on all ranks.
+    pub fn shw_hsdp_set_i64(hsdp: *mut shw_hsdp, key: i32, value: i64, err: *mut *mut shw_error) -> shw_status;
+    /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
+    pub fn shw_hsdp_set_f64(hsdp: *mut shw_hsdp, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status;
+    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
+    pub fn shw_hsdp_add_to_state(
+        hsdp: *mut shw_hsdp,
+        prefix: *const c_char,
+        prefix_size: u64,
+        what: i32,
+        state: *mut shw_state,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the context: what is under way is given up, and other ranks that wait for it are told. Its units, works and states keep it alive. NULL is allowed.
+    pub fn shw_hsdp_release(hsdp: *mut shw_hsdp);
+    /// Fills a struct with zeros and its size, as its INIT macro does. NULL is skipped.
+    pub fn shw_hsdp_unit_options_init(options: *mut shw_hsdp_unit_options, struct_size: u32);
+    /// As shw_hsdp_unit_options_init.
+    pub fn shw_hsdp_param_batch_init(batch: *mut shw_hsdp_param_batch, struct_size: u32);
+    /// As shw_hsdp_unit_options_init.
+    pub fn shw_hsdp_box_init(r#box: *mut shw_hsdp_box, struct_size: u32);
+    /// As shw_hsdp_unit_options_init.
+    pub fn shw_hsdp_allocator_init(allocator: *mut shw_hsdp_allocator, struct_size: u32);
+    /// Makes a unit. Its name is for messages, and equal on all ranks.
+    pub fn shw_hsdp_unit_create(
+        hsdp: *mut shw_hsdp,
+        name: *const c_char,
+        name_size: u64,
+        options: *const shw_hsdp_unit_options,
+        out: *mut *mut shw_hsdp_unit,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Adds all parameters of the batch or none; they are numbered from 0 in the order in which they are added. Full tensors are borrowed until the unit is sealed, names copied.
+    pub fn shw_hsdp_unit_add_params(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_hsdp_unit_add_params with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the unit is sealed or ends.
+    pub fn shw_hsdp_unit_add_params_dlpack(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        managed: *const *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_hsdp_unit_add_params_dlpack with legacy DLPack tensors.
+    pub fn shw_hsdp_unit_add_params_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        managed: *const *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+    pub fn shw_hsdp_unit_set_allocator(
+        unit: *mut shw_hsdp_unit,
+        allocator: *const shw_hsdp_allocator,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Lays the unit out, compares that on all ranks (INVALID_ARGUMENT on all of them, naming the unit and a rank that differs), makes the shards and fills them.
+    pub fn shw_hsdp_unit_seal(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status;
+    /// Number of parameters.
+    pub fn shw_hsdp_unit_param_count(unit: *const shw_hsdp_unit) -> u64;
+    /// Name of a parameter of a sealed unit; "" when there is none. Borrowed until the unit is released.
+    pub fn shw_hsdp_unit_param_name(unit: *const shw_hsdp_unit, index: u64, size: *mut u64) -> *const c_char;
+    /// What this rank holds of a parameter.
+    pub fn shw_hsdp_unit_box(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        out: *mut shw_hsdp_box,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Layout of a parameter over the mesh, for state of the host that is cut as the parameter is, such as that of an optimizer. UNIMPLEMENTED: the cut of a ragged unit is no rule of a mesh; use shw_hsdp_unit_box.
+    pub fn shw_hsdp_unit_layout(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        out: *mut *mut shw_layout,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the unit; it goes on in its context, which keeps its parameters and runs it no more. NULL is allowed.
+    pub fn shw_hsdp_unit_release(unit: *mut shw_hsdp_unit);
+    /// Fills options with zeros and their size, as SHW_HSDP_PHASE_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_hsdp_phase_options_init(options: *mut shw_hsdp_phase_options, struct_size: u32);
+    /// Before forward of the unit: waits for its whole parameters, and gathers what probably comes next.
+    pub fn shw_hsdp_unit_pre_forward(
+        unit: *mut shw_hsdp_unit,
+        options: *const shw_hsdp_phase_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// After forward of the unit: reshards as its policy says.
+    pub fn shw_hsdp_unit_post_forward(
+        unit: *mut shw_hsdp_unit,
+        options: *const shw_hsdp_phase_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Before backward of the unit: waits for its whole parameters, and gathers what ran before it.
+    pub fn shw_hsdp_unit_pre_backward(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status;
+    /// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say. A second call within one backward does nothing.
+    pub fn shw_hsdp_unit_post_backward(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status;
+    /// Gathers. `out` NULL: returns when the unit is UNSHARDED; else the gather is under way, and waiting for the work makes the unit UNSHARDED. The shards of all ranks stay as they are until then.
+    pub fn shw_hsdp_unit_unshard(
+        unit: *mut shw_hsdp_unit,
+        out: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Waits for a gather under way; nothing where there is none.
+    pub fn shw_hsdp_unit_wait(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status;
+    /// Reshards in a phase (SHW_HSDP_FORWARD, SHW_HSDP_BACKWARD). A gather under way is waited for and dropped; its work does nothing then.
+    pub fn shw_hsdp_unit_reshard(unit: *mut shw_hsdp_unit, phase: i32, err: *mut *mut shw_error) -> shw_status;
+    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+    pub fn shw_hsdp_unit_add_grads(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        grads: *const shw_tensor,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_hsdp_unit_add_grads with versioned DLPack tensors. On success all are consumed: their deleters run once when they are not read any more.
+    pub fn shw_hsdp_unit_add_grads_dlpack(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        managed: *const *mut DLManagedTensorVersioned,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_hsdp_unit_add_grads_dlpack with legacy DLPack tensors.
+    pub fn shw_hsdp_unit_add_grads_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        managed: *const *mut DLManagedTensor,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+    pub fn shw_hsdp_unit_reduce(
+        unit: *mut shw_hsdp_unit,
+        out: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// State of the unit, SHW_HSDP_SHARDED to SHW_HSDP_SECONDARY.
+    pub fn shw_hsdp_unit_state(unit: *const shw_hsdp_unit) -> i32;
+    /// How far its gradients are, SHW_HSDP_GRAD_; where several are under way, the furthest.
+    pub fn shw_hsdp_unit_grad_state(unit: *const shw_hsdp_unit) -> i32;
+    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+    pub fn shw_hsdp_unit_views(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        first: u64,
+        count: u64,
+        out: *mut shw_tensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+    pub fn shw_hsdp_unit_view_dlpack(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        index: u64,
+        out: *mut *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_hsdp_unit_view_dlpack, a legacy DLPack tensor.
+    pub fn shw_hsdp_unit_view_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        index: u64,
+        out: *mut *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+    pub fn shw_hsdp_unit_set_memory(
+        unit: *mut shw_hsdp_unit,
+        first: u64,
+        count: u64,
+        memory: *const *mut c_void,
+        sizes: *const u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Sets a value of the unit, SHW_HSDP_REQUIRES_GRADIENT_SYNC to SHW_HSDP_UNUSED_POLICY, from now on and equally on all ranks.
+    pub fn shw_hsdp_unit_set_i64(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        value: i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The value that shw_hsdp_unit_set_i64 sets.
+    pub fn shw_hsdp_unit_get_i64(
+        unit: *const shw_hsdp_unit,
+        key: i32,
+        out: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Sets SHW_HSDP_DIVIDE_FACTOR of the unit.
+    pub fn shw_hsdp_unit_set_f64(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        value: f64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Sets the units that are gathered ahead when this one runs (SHW_HSDP_FORWARD_PREFETCH, SHW_HSDP_BACKWARD_PREFETCH), in place of what the last iteration foretells; none restores that.
+    pub fn shw_hsdp_unit_set_units(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        units: *const *mut shw_hsdp_unit,
+        count: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// A parameter gets no gradients, or gets them again, from the next pre_forward on.
+    pub fn shw_hsdp_unit_set_frozen(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        frozen: shw_bool,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Fills a struct with zeros and its size, as its INIT macro does. NULL is skipped.
+    pub fn shw_hsdp_memory_init(memory: *mut shw_hsdp_memory, struct_size: u32);
+    /// As shw_hsdp_memory_init.
+    pub fn shw_hsdp_estimate_unit_init(unit: *mut shw_hsdp_estimate_unit, struct_size: u32);
+    /// As shw_hsdp_memory_init.
+    pub fn shw_hsdp_estimate_world_init(world: *mut shw_hsdp_estimate_world, struct_size: u32);
+    /// Foretells what one rank holds in iterations in which `count` units run forward in their order and backward in the reverse one, and gradients of the shards are dropped before the next: `out` is what shw_hsdp_stats would say of `kind` (SHW_HSDP_MEMORY_), padding aside; what a transport allocates is not in it. `mesh` and `device` of `options` are not looked at, its axes only as far as they are -1. `options` of a unit may be NULL.
+    pub fn shw_hsdp_estimate(
+        units: *const shw_hsdp_estimate_unit,
+        count: u64,
+        world: *const shw_hsdp_estimate_world,
+        options: *const shw_hsdp_options,
+        kind: i32,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Memory that is and was held for one kind (SHW_HSDP_MEMORY_) in all units of a context; padding and unsharded units are told for SHW_HSDP_MEMORY_ALL.
+    pub fn shw_hsdp_stats(
+        hsdp: *const shw_hsdp,
+        kind: i32,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Memory that is and was held for one unit, padding included.
+    pub fn shw_hsdp_unit_stats(
+        unit: *const shw_hsdp_unit,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32);
 }
@@ -3638,6 +4606,18 @@ mod dispatch {
         unsafe { (table().collective_create.unwrap_unchecked())(vtable, out, err) }
     }
 
+    /// Makes a collective of the ranks of another one through the memory of their machine, where all of them run on one (2 to 64 ranks of one user that reach each other's memory). An operation that takes a network a fraction of a millisecond takes some microseconds there. Where they do not, `out` is another end of the same transport. Collective over `collective`: one all_gather, with `call`. `out` keeps that transport alive and aborts it when it is aborted or fails; until `out` is released the transport is used through it alone. A rank whose process ends is named (UNAVAILABLE) to all that wait for it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_create_node(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        out: *mut *mut shw_collective,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().collective_create_node.unwrap_unchecked())(collective, call, out, err) }
+    }
+
     /// Rank of this end, from 0.
     /// # Safety
     /// As in C.
@@ -4465,6 +5445,18 @@ mod dispatch {
         unsafe { (table().checkpoint_read_objects.unwrap_unchecked())(checkpoint, indices, count, out, err) }
     }
 
+    /// What an object is, for people: one JSON object with `content_type`, `bytes` and `value`. JSON is itself; of a pickle, or an archive of torch.save, `value` says what would be made of it, in at most about 256 KiB, and nothing is; text is text, anything else null.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_checkpoint_describe_object(
+        checkpoint: *const shw_checkpoint,
+        index: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().checkpoint_describe_object.unwrap_unchecked())(checkpoint, index, out, err) }
+    }
+
     /// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
     /// # Safety
     /// As in C.
@@ -4729,6 +5721,55 @@ mod dispatch {
         unsafe { (table().load_exchange_release.unwrap_unchecked())(exchange) }
     }
 
+    /// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_torch_items_write(
+        context: *mut shw_context,
+        state: *const shw_state,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        name: *const c_char,
+        options: *const shw_save_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().torch_items_write.unwrap_unchecked())(context, state, storage, path, name, options, out, err)
+        }
+    }
+
+    /// Writes the digests of an index into the directory `path`, as .shardwright.GENERATION.digests. `data` are the `size` bytes that .metadata has, or is going to have: digests count for these very bytes. `results` are second parts of shw_torch_items_write, a blob cut by result_count + 1 offsets; items of the index that are in none of them have no digests. Files of several generations are INVALID_ARGUMENT. Of the options durability counts.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_torch_digests_write(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        data: *const c_void,
+        size: u64,
+        results: *const c_void,
+        result_offsets: *const u64,
+        result_count: u64,
+        options: *const shw_save_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().torch_digests_write.unwrap_unchecked())(
+                context,
+                storage,
+                path,
+                data,
+                size,
+                results,
+                result_offsets,
+                result_count,
+                options,
+                err,
+            )
+        }
+    }
+
     /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
@@ -4757,6 +5798,44 @@ mod dispatch {
                 target_storage,
                 target,
                 options,
+                out,
+                err,
+            )
+        }
+    }
+
+    /// What the pickles at `path` (a file, or all files below a directory) would import and call if they were unpickled, whether a checkpoint can be opened there or not. `out` is one JSON object: `globals` (each with `module`, `name`, `known`, `calls`, `file`, `record`, `offset`, ...), `unknown` (how many are not known to make plain values), `failures` and `unread` (what could not be looked at to its end), `files`, `pickles`, `notes`.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_scan_pickles(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().scan_pickles.unwrap_unchecked())(context, storage, path, out, err) }
+    }
+
+    /// Writes files with pickles once more, with None in place of what is not known; the original is only read. Of a file `target` becomes a whole file. Of a directory, indexes of torch DCP and other files with pickles are written below `target`; an index leaves out entries whose items are not clean. `out` is one JSON object: `files`, each with `file`, `replaced` and `left_out`.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_clean_pickles(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().clean_pickles.unwrap_unchecked())(
+                context,
+                source_storage,
+                source,
+                target_storage,
+                target,
                 out,
                 err,
             )
@@ -5105,6 +6184,956 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_global_plan_release(plan: *mut shw_global_plan) {
         unsafe { (table().global_plan_release.unwrap_unchecked())(plan) }
+    }
+
+    /// Fills a call with zeros and its size, as SHW_COMMUNICATOR_CALL_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_call_init(call: *mut shw_communicator_call, struct_size: u32) {
+        unsafe { (table().communicator_call_init.unwrap_unchecked())(call, struct_size) }
+    }
+
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_vtable_init(vtable: *mut shw_communicator_vtable, struct_size: u32) {
+        unsafe { (table().communicator_vtable_init.unwrap_unchecked())(vtable, struct_size) }
+    }
+
+    /// Makes a communicator of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_create(
+        vtable: *const shw_communicator_vtable,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_create.unwrap_unchecked())(vtable, out, err) }
+    }
+
+    /// Makes `size` ranks in this process, each to be used by a thread of its own.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_group_create(
+        size: i32,
+        out: *mut *mut shw_communicator_group,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_group_create.unwrap_unchecked())(size, out, err) }
+    }
+
+    /// Gives the communicator of one rank of the group; each rank can be taken once. A rank whose communicator is released while others wait for it makes them return ABORTED naming it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_group_member(
+        group: *mut shw_communicator_group,
+        rank: i32,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_group_member.unwrap_unchecked())(group, rank, out, err) }
+    }
+
+    /// Releases the group; its members live on. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_group_release(group: *mut shw_communicator_group) {
+        unsafe { (table().communicator_group_release.unwrap_unchecked())(group) }
+    }
+
+    /// Makes one rank of `size` that moves nothing and always succeeds, for estimates and for checks of what would be issued.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_create_fake(
+        rank: i32,
+        size: i32,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_create_fake.unwrap_unchecked())(rank, size, out, err) }
+    }
+
+    /// Puts a communicator behind an emulated link of this rank: each operation ends `latency_ns` after its bytes have come at `bytes_per_second` (0 = at once). No processor is used meanwhile. `out` keeps `communicator` alive, which is used through it alone.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_create_delay(
+        communicator: *mut shw_communicator,
+        latency_ns: i64,
+        bytes_per_second: f64,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().communicator_create_delay.unwrap_unchecked())(communicator, latency_ns, bytes_per_second, out, err)
+        }
+    }
+
+    /// Makes a communicator over a collective, which it keeps alive: works everywhere, waits for other ranks where an operation is issued.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_create_over(
+        collective: *mut shw_collective,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_create_over.unwrap_unchecked())(collective, out, err) }
+    }
+
+    /// Makes a communicator of a loaded plugin; `config` is text that the plugin understands.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_context_open_communicator(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().context_open_communicator.unwrap_unchecked())(context, plugin, config, config_size, out, err)
+        }
+    }
+
+    /// Rank of this end, from 0.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_rank(communicator: *const shw_communicator) -> i32 {
+        unsafe { (table().communicator_rank.unwrap_unchecked())(communicator) }
+    }
+
+    /// Number of ranks; 0 for NULL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_size(communicator: *const shw_communicator) -> i32 {
+        unsafe { (table().communicator_size.unwrap_unchecked())(communicator) }
+    }
+
+    /// SHW_COMMUNICATOR_ bits.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_capabilities(communicator: *const shw_communicator) -> u64 {
+        unsafe { (table().communicator_capabilities.unwrap_unchecked())(communicator) }
+    }
+
+    /// Name of the transport, such as "threads". Borrowed until the communicator is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_name(communicator: *const shw_communicator, size: *mut u64) -> *const c_char {
+        unsafe { (table().communicator_name.unwrap_unchecked())(communicator, size) }
+    }
+
+    /// Issues all_gather: `in` has call->count elements, `out` those of all ranks in rank order. Sizes are in bytes, here and below, and those that count and dtype say.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_all_gather(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().communicator_all_gather.unwrap_unchecked())(
+                communicator,
+                call,
+                r#in,
+                in_size,
+                out,
+                out_size,
+                out_work,
+                err,
+            )
+        }
+    }
+
+    /// Issues all_to_all: `in` and `out` have call->count elements for and from each rank.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_all_to_all(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().communicator_all_to_all.unwrap_unchecked())(
+                communicator,
+                call,
+                r#in,
+                in_size,
+                out,
+                out_size,
+                out_work,
+                err,
+            )
+        }
+    }
+
+    /// Issues reduce_scatter: `in` has call->count elements for each rank, `out` call->count elements, reduced as call->op says.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_reduce_scatter(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        r#in: *const c_void,
+        in_size: u64,
+        out: *mut c_void,
+        out_size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().communicator_reduce_scatter.unwrap_unchecked())(
+                communicator,
+                call,
+                r#in,
+                in_size,
+                out,
+                out_size,
+                out_work,
+                err,
+            )
+        }
+    }
+
+    /// Issues all_reduce of call->count elements in place.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_all_reduce(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        size: u64,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_all_reduce.unwrap_unchecked())(communicator, call, data, size, out_work, err) }
+    }
+
+    /// Issues broadcast of call->count elements of the root, in place.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_broadcast(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().communicator_broadcast.unwrap_unchecked())(communicator, call, data, size, root, out_work, err)
+        }
+    }
+
+    /// Issues a barrier, which ends when all ranks have issued it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_barrier(
+        communicator: *mut shw_communicator,
+        call: *const shw_communicator_call,
+        out_work: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_barrier.unwrap_unchecked())(communicator, call, out_work, err) }
+    }
+
+    /// Wakes all ranks that wait in this communicator, and ends it; they return `code` with the message.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_abort(
+        communicator: *mut shw_communicator,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().communicator_abort.unwrap_unchecked())(communicator, code, message, message_size, err) }
+    }
+
+    /// Releases the communicator; works, meshes and other communicators that use it keep it alive. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_communicator_release(communicator: *mut shw_communicator) {
+        unsafe { (table().communicator_release.unwrap_unchecked())(communicator) }
+    }
+
+    /// Waits until the operation has ended: OK; PENDING after `timeout_ns` (-1 = no limit but that of the operation). A failure is returned again at each further call.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_work_wait(work: *mut shw_work, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().work_wait.unwrap_unchecked())(work, timeout_ns, err) }
+    }
+
+    /// The same without waiting: OK or PENDING.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_work_poll(work: *mut shw_work, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().work_poll.unwrap_unchecked())(work, err) }
+    }
+
+    /// A stream of a device goes on after the operation, and the host does not wait; for memory of the host it waits.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_work_order(work: *mut shw_work, stream: u64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().work_order.unwrap_unchecked())(work, stream, err) }
+    }
+
+    /// Releases the work; one that has not ended is given up, and where other ranks still need this one the communicator has failed. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_work_release(work: *mut shw_work) {
+        unsafe { (table().work_release.unwrap_unchecked())(work) }
+    }
+
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_vtable_init(vtable: *mut shw_device_vtable, struct_size: u32) {
+        unsafe { (table().device_vtable_init.unwrap_unchecked())(vtable, struct_size) }
+    }
+
+    /// Makes a device of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_create(
+        vtable: *const shw_device_vtable,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().device_create.unwrap_unchecked())(vtable, out, err) }
+    }
+
+    /// Makes the host as a device. Lanes are threads; with `inline_lanes` 1 what is put on them runs where it is put, which makes an order of events that repeats.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_create_host(
+        inline_lanes: shw_bool,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().device_create_host.unwrap_unchecked())(inline_lanes, out, err) }
+    }
+
+    /// Makes a device of a loaded plugin; `config` is text that the plugin understands.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_context_open_device(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_device,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().context_open_device.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
+    }
+
+    /// Name of the device, such as "host". Borrowed until the device is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_name(device: *const shw_device, size: *mut u64) -> *const c_char {
+        unsafe { (table().device_name.unwrap_unchecked())(device, size) }
+    }
+
+    /// Releases the device; contexts of HSDP that use it keep it alive. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_release(device: *mut shw_device) {
+        unsafe { (table().device_release.unwrap_unchecked())(device) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_HSDP_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_options_init(options: *mut shw_hsdp_options, struct_size: u32) {
+        unsafe { (table().hsdp_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Makes the mesh of `rank`, which is one of its ranks. Of `spec` the fields of the mesh count: shape, axis names, ranks; the others are NULL or zero.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_mesh_create(
+        spec: *const shw_layout_spec,
+        rank: i32,
+        out: *mut *mut shw_hsdp_mesh,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_mesh_create.unwrap_unchecked())(spec, rank, out, err) }
+    }
+
+    /// Sets the communicator of an axis for a lane (SHW_HSDP_LANE_); it stays alive with the mesh. Its ranks are those along the axis in the order of their coordinates; for SHW_HSDP_LANE_SECONDARY the n neighbours [k n, k n + n) with this rank among them, for each n that units use. Before the context is created, and again between a failure and shw_hsdp_reset.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_mesh_set_communicator(
+        mesh: *mut shw_hsdp_mesh,
+        axis: i32,
+        lane: i32,
+        communicator: *mut shw_communicator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_mesh_set_communicator.unwrap_unchecked())(mesh, axis, lane, communicator, err) }
+    }
+
+    /// Releases the mesh; contexts keep it alive. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_mesh_release(mesh: *mut shw_hsdp_mesh) {
+        unsafe { (table().hsdp_mesh_release.unwrap_unchecked())(mesh) }
+    }
+
+    /// Makes a context of units, which keeps `context`, mesh and device alive. FAILED_PRECONDITION: an axis of several ranks has no communicator, or one that does not sum in rank order.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_create(
+        context: *mut shw_context,
+        options: *const shw_hsdp_options,
+        out: *mut *mut shw_hsdp,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_create.unwrap_unchecked())(context, options, out, err) }
+    }
+
+    /// The backward is over: reduces what was not reduced yet. In the last backward of an iteration (see SHW_HSDP_IS_LAST_BACKWARD) also waits for all reductions, drops what was gathered in vain, and in the first iterations compares with the other ranks in which order units ran (ABORTED naming the first unit that differs and both ranks).
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_finalize_backward(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_finalize_backward.unwrap_unchecked())(hsdp, err) }
+    }
+
+    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_step_event(hsdp: *mut shw_hsdp, event: u64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_step_event.unwrap_unchecked())(hsdp, event, err) }
+    }
+
+    /// Recovery, on all ranks: gives up what is under way and drops all gradients and all that was gathered. After a failure the mesh needs new communicators first (FAILED_PRECONDITION names one that has failed).
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_reset(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_reset.unwrap_unchecked())(hsdp, err) }
+    }
+
+    /// Norm of order `p` (positive; infinity: the largest) of the gradients of all shards, replicas counted once; equal on all ranks. Collective over the shard axis.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_global_norm(
+        hsdp: *mut shw_hsdp,
+        p: f64,
+        out: *mut f64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_global_norm.unwrap_unchecked())(hsdp, p, out, err) }
+    }
+
+    /// Multiplies all gradients of the shards by a finite factor.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_scale_grads(hsdp: *mut shw_hsdp, factor: f64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_scale_grads.unwrap_unchecked())(hsdp, factor, err) }
+    }
+
+    /// Drops all gradients of the shards.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_zero_grads(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_zero_grads.unwrap_unchecked())(hsdp, err) }
+    }
+
+    /// Sets a value of the context (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD), or one of shw_hsdp_unit_set_i64 in all units. Equal on all ranks.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_set_i64(hsdp: *mut shw_hsdp, key: i32, value: i64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_set_i64.unwrap_unchecked())(hsdp, key, value, err) }
+    }
+
+    /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_set_f64(hsdp: *mut shw_hsdp, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_set_f64.unwrap_unchecked())(hsdp, key, value, err) }
+    }
+
+    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_add_to_state(
+        hsdp: *mut shw_hsdp,
+        prefix: *const c_char,
+        prefix_size: u64,
+        what: i32,
+        state: *mut shw_state,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_add_to_state.unwrap_unchecked())(hsdp, prefix, prefix_size, what, state, err) }
+    }
+
+    /// Releases the context: what is under way is given up, and other ranks that wait for it are told. Its units, works and states keep it alive. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_release(hsdp: *mut shw_hsdp) {
+        unsafe { (table().hsdp_release.unwrap_unchecked())(hsdp) }
+    }
+
+    /// Fills a struct with zeros and its size, as its INIT macro does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_options_init(options: *mut shw_hsdp_unit_options, struct_size: u32) {
+        unsafe { (table().hsdp_unit_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// As shw_hsdp_unit_options_init.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_param_batch_init(batch: *mut shw_hsdp_param_batch, struct_size: u32) {
+        unsafe { (table().hsdp_param_batch_init.unwrap_unchecked())(batch, struct_size) }
+    }
+
+    /// As shw_hsdp_unit_options_init.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_box_init(r#box: *mut shw_hsdp_box, struct_size: u32) {
+        unsafe { (table().hsdp_box_init.unwrap_unchecked())(r#box, struct_size) }
+    }
+
+    /// As shw_hsdp_unit_options_init.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_allocator_init(allocator: *mut shw_hsdp_allocator, struct_size: u32) {
+        unsafe { (table().hsdp_allocator_init.unwrap_unchecked())(allocator, struct_size) }
+    }
+
+    /// Makes a unit. Its name is for messages, and equal on all ranks.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_create(
+        hsdp: *mut shw_hsdp,
+        name: *const c_char,
+        name_size: u64,
+        options: *const shw_hsdp_unit_options,
+        out: *mut *mut shw_hsdp_unit,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_create.unwrap_unchecked())(hsdp, name, name_size, options, out, err) }
+    }
+
+    /// Adds all parameters of the batch or none; they are numbered from 0 in the order in which they are added. Full tensors are borrowed until the unit is sealed, names copied.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_params(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_add_params.unwrap_unchecked())(unit, batch, err) }
+    }
+
+    /// As shw_hsdp_unit_add_params with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the unit is sealed or ends.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_params_dlpack(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        managed: *const *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_add_params_dlpack.unwrap_unchecked())(unit, batch, managed, err) }
+    }
+
+    /// As shw_hsdp_unit_add_params_dlpack with legacy DLPack tensors.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_params_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        batch: *const shw_hsdp_param_batch,
+        managed: *const *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_add_params_dlpack_legacy.unwrap_unchecked())(unit, batch, managed, err) }
+    }
+
+    /// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_allocator(
+        unit: *mut shw_hsdp_unit,
+        allocator: *const shw_hsdp_allocator,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_allocator.unwrap_unchecked())(unit, allocator, err) }
+    }
+
+    /// Lays the unit out, compares that on all ranks (INVALID_ARGUMENT on all of them, naming the unit and a rank that differs), makes the shards and fills them.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_seal(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_unit_seal.unwrap_unchecked())(unit, err) }
+    }
+
+    /// Number of parameters.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_param_count(unit: *const shw_hsdp_unit) -> u64 {
+        unsafe { (table().hsdp_unit_param_count.unwrap_unchecked())(unit) }
+    }
+
+    /// Name of a parameter of a sealed unit; "" when there is none. Borrowed until the unit is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_param_name(unit: *const shw_hsdp_unit, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().hsdp_unit_param_name.unwrap_unchecked())(unit, index, size) }
+    }
+
+    /// What this rank holds of a parameter.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_box(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        out: *mut shw_hsdp_box,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_box.unwrap_unchecked())(unit, index, out, err) }
+    }
+
+    /// Layout of a parameter over the mesh, for state of the host that is cut as the parameter is, such as that of an optimizer. UNIMPLEMENTED: the cut of a ragged unit is no rule of a mesh; use shw_hsdp_unit_box.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_layout(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        out: *mut *mut shw_layout,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_layout.unwrap_unchecked())(unit, index, out, err) }
+    }
+
+    /// Releases the unit; it goes on in its context, which keeps its parameters and runs it no more. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_release(unit: *mut shw_hsdp_unit) {
+        unsafe { (table().hsdp_unit_release.unwrap_unchecked())(unit) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_HSDP_PHASE_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_phase_options_init(options: *mut shw_hsdp_phase_options, struct_size: u32) {
+        unsafe { (table().hsdp_phase_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Before forward of the unit: waits for its whole parameters, and gathers what probably comes next.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_pre_forward(
+        unit: *mut shw_hsdp_unit,
+        options: *const shw_hsdp_phase_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_pre_forward.unwrap_unchecked())(unit, options, err) }
+    }
+
+    /// After forward of the unit: reshards as its policy says.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_post_forward(
+        unit: *mut shw_hsdp_unit,
+        options: *const shw_hsdp_phase_options,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_post_forward.unwrap_unchecked())(unit, options, err) }
+    }
+
+    /// Before backward of the unit: waits for its whole parameters, and gathers what ran before it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_pre_backward(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_unit_pre_backward.unwrap_unchecked())(unit, err) }
+    }
+
+    /// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say. A second call within one backward does nothing.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_post_backward(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_unit_post_backward.unwrap_unchecked())(unit, err) }
+    }
+
+    /// Gathers. `out` NULL: returns when the unit is UNSHARDED; else the gather is under way, and waiting for the work makes the unit UNSHARDED. The shards of all ranks stay as they are until then.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_unshard(
+        unit: *mut shw_hsdp_unit,
+        out: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_unshard.unwrap_unchecked())(unit, out, err) }
+    }
+
+    /// Waits for a gather under way; nothing where there is none.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_wait(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_unit_wait.unwrap_unchecked())(unit, err) }
+    }
+
+    /// Reshards in a phase (SHW_HSDP_FORWARD, SHW_HSDP_BACKWARD). A gather under way is waited for and dropped; its work does nothing then.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_reshard(unit: *mut shw_hsdp_unit, phase: i32, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().hsdp_unit_reshard.unwrap_unchecked())(unit, phase, err) }
+    }
+
+    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_grads(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        grads: *const shw_tensor,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_add_grads.unwrap_unchecked())(unit, params, grads, count, mode, err) }
+    }
+
+    /// As shw_hsdp_unit_add_grads with versioned DLPack tensors. On success all are consumed: their deleters run once when they are not read any more.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_grads_dlpack(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        managed: *const *mut DLManagedTensorVersioned,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_add_grads_dlpack.unwrap_unchecked())(unit, params, managed, count, mode, err) }
+    }
+
+    /// As shw_hsdp_unit_add_grads_dlpack with legacy DLPack tensors.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_add_grads_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        params: *const u64,
+        managed: *const *mut DLManagedTensor,
+        count: u64,
+        mode: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().hsdp_unit_add_grads_dlpack_legacy.unwrap_unchecked())(unit, params, managed, count, mode, err)
+        }
+    }
+
+    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_reduce(
+        unit: *mut shw_hsdp_unit,
+        out: *mut *mut shw_work,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_reduce.unwrap_unchecked())(unit, out, err) }
+    }
+
+    /// State of the unit, SHW_HSDP_SHARDED to SHW_HSDP_SECONDARY.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_state(unit: *const shw_hsdp_unit) -> i32 {
+        unsafe { (table().hsdp_unit_state.unwrap_unchecked())(unit) }
+    }
+
+    /// How far its gradients are, SHW_HSDP_GRAD_; where several are under way, the furthest.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_grad_state(unit: *const shw_hsdp_unit) -> i32 {
+        unsafe { (table().hsdp_unit_grad_state.unwrap_unchecked())(unit) }
+    }
+
+    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_views(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        first: u64,
+        count: u64,
+        out: *mut shw_tensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_views.unwrap_unchecked())(unit, view, first, count, out, err) }
+    }
+
+    /// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_view_dlpack(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        index: u64,
+        out: *mut *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_view_dlpack.unwrap_unchecked())(unit, view, index, out, err) }
+    }
+
+    /// As shw_hsdp_unit_view_dlpack, a legacy DLPack tensor.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_view_dlpack_legacy(
+        unit: *mut shw_hsdp_unit,
+        view: i32,
+        index: u64,
+        out: *mut *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_view_dlpack_legacy.unwrap_unchecked())(unit, view, index, out, err) }
+    }
+
+    /// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_memory(
+        unit: *mut shw_hsdp_unit,
+        first: u64,
+        count: u64,
+        memory: *const *mut c_void,
+        sizes: *const u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_memory.unwrap_unchecked())(unit, first, count, memory, sizes, err) }
+    }
+
+    /// Sets a value of the unit, SHW_HSDP_REQUIRES_GRADIENT_SYNC to SHW_HSDP_UNUSED_POLICY, from now on and equally on all ranks.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_i64(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        value: i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_i64.unwrap_unchecked())(unit, key, value, err) }
+    }
+
+    /// The value that shw_hsdp_unit_set_i64 sets.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_get_i64(
+        unit: *const shw_hsdp_unit,
+        key: i32,
+        out: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_get_i64.unwrap_unchecked())(unit, key, out, err) }
+    }
+
+    /// Sets SHW_HSDP_DIVIDE_FACTOR of the unit.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_f64(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        value: f64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_f64.unwrap_unchecked())(unit, key, value, err) }
+    }
+
+    /// Sets the units that are gathered ahead when this one runs (SHW_HSDP_FORWARD_PREFETCH, SHW_HSDP_BACKWARD_PREFETCH), in place of what the last iteration foretells; none restores that.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_units(
+        unit: *mut shw_hsdp_unit,
+        key: i32,
+        units: *const *mut shw_hsdp_unit,
+        count: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_units.unwrap_unchecked())(unit, key, units, count, err) }
+    }
+
+    /// A parameter gets no gradients, or gets them again, from the next pre_forward on.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_set_frozen(
+        unit: *mut shw_hsdp_unit,
+        index: u64,
+        frozen: shw_bool,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_set_frozen.unwrap_unchecked())(unit, index, frozen, err) }
+    }
+
+    /// Fills a struct with zeros and its size, as its INIT macro does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_memory_init(memory: *mut shw_hsdp_memory, struct_size: u32) {
+        unsafe { (table().hsdp_memory_init.unwrap_unchecked())(memory, struct_size) }
+    }
+
+    /// As shw_hsdp_memory_init.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_estimate_unit_init(unit: *mut shw_hsdp_estimate_unit, struct_size: u32) {
+        unsafe { (table().hsdp_estimate_unit_init.unwrap_unchecked())(unit, struct_size) }
+    }
+
+    /// As shw_hsdp_memory_init.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_estimate_world_init(world: *mut shw_hsdp_estimate_world, struct_size: u32) {
+        unsafe { (table().hsdp_estimate_world_init.unwrap_unchecked())(world, struct_size) }
+    }
+
+    /// Foretells what one rank holds in iterations in which `count` units run forward in their order and backward in the reverse one, and gradients of the shards are dropped before the next: `out` is what shw_hsdp_stats would say of `kind` (SHW_HSDP_MEMORY_), padding aside; what a transport allocates is not in it. `mesh` and `device` of `options` are not looked at, its axes only as far as they are -1. `options` of a unit may be NULL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_estimate(
+        units: *const shw_hsdp_estimate_unit,
+        count: u64,
+        world: *const shw_hsdp_estimate_world,
+        options: *const shw_hsdp_options,
+        kind: i32,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_estimate.unwrap_unchecked())(units, count, world, options, kind, out, err) }
+    }
+
+    /// Memory that is and was held for one kind (SHW_HSDP_MEMORY_) in all units of a context; padding and unsharded units are told for SHW_HSDP_MEMORY_ALL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_stats(
+        hsdp: *const shw_hsdp,
+        kind: i32,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_stats.unwrap_unchecked())(hsdp, kind, out, err) }
+    }
+
+    /// Memory that is and was held for one unit, padding included.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_stats(
+        unit: *const shw_hsdp_unit,
+        out: *mut shw_hsdp_memory,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_stats.unwrap_unchecked())(unit, out, err) }
     }
 
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.

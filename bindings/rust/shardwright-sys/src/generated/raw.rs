@@ -720,6 +720,20 @@ pub unsafe fn collective_create(vtable: *const shw_collective_vtable) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a collective of the ranks of another one through the memory of their machine, where all of them run on one (2 to 64 ranks of one user that reach each other's memory). An operation that takes a network a fraction of a millisecond takes some microseconds there. Where they do not, `out` is another end of the same transport. Collective over `collective`: one all_gather, with `call`. `out` keeps that transport alive and aborts it when it is aborted or fails; until `out` is released the transport is used through it alone. A rank whose process ends is named (UNAVAILABLE) to all that wait for it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_create_node(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+) -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_create_node(collective, call, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Waits until all ranks are here. `call` NULL = all zero, here and below.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1392,6 +1406,20 @@ pub unsafe fn checkpoint_read_objects(
     Ok(unsafe { out.assume_init() })
 }
 
+/// What an object is, for people: one JSON object with `content_type`, `bytes` and `value`. JSON is itself; of a pickle, or an archive of torch.save, `value` says what would be made of it, in at most about 256 KiB, and nothing is; text is text, anything else null.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_describe_object(
+    checkpoint: *const shw_checkpoint,
+    index: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_checkpoint_describe_object(checkpoint, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1613,6 +1641,57 @@ pub unsafe fn load_exchange_finish(exchange: *mut shw_load_exchange) -> Result<*
     Ok(unsafe { out.assume_init() })
 }
 
+/// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn torch_items_write(
+    context: *mut shw_context,
+    state: *const shw_state,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    name: *const c_char,
+    options: *const shw_save_options,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_torch_items_write(context, state, storage, path, name, options, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Writes the digests of an index into the directory `path`, as .shardwright.GENERATION.digests. `data` are the `size` bytes that .metadata has, or is going to have: digests count for these very bytes. `results` are second parts of shw_torch_items_write, a blob cut by result_count + 1 offsets; items of the index that are in none of them have no digests. Files of several generations are INVALID_ARGUMENT. Of the options durability counts.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn torch_digests_write(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    data: &[u8],
+    results: *const c_void,
+    result_offsets: *const u64,
+    result_count: u64,
+    options: *const shw_save_options,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_torch_digests_write(
+            context,
+            storage,
+            path,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            results,
+            result_offsets,
+            result_count,
+            options,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1628,6 +1707,40 @@ pub unsafe fn convert(
     let mut err = core::ptr::null_mut();
     let status = unsafe {
         ffi::shw_convert(context, source_storage, source, target_storage, target, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// What the pickles at `path` (a file, or all files below a directory) would import and call if they were unpickled, whether a checkpoint can be opened there or not. `out` is one JSON object: `globals` (each with `module`, `name`, `known`, `calls`, `file`, `record`, `offset`, ...), `unknown` (how many are not known to make plain values), `failures` and `unread` (what could not be looked at to its end), `files`, `pickles`, `notes`.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn scan_pickles(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_scan_pickles(context, storage, path, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Writes files with pickles once more, with None in place of what is not known; the original is only read. Of a file `target` becomes a whole file. Of a directory, indexes of torch DCP and other files with pickles are written below `target`; an index leaves out entries whose items are not clean. `out` is one JSON object: `files`, each with `file`, `replaced` and `left_out`.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn clean_pickles(
+    context: *mut shw_context,
+    source_storage: *mut shw_storage,
+    source: *const c_char,
+    target_storage: *mut shw_storage,
+    target: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_clean_pickles(context, source_storage, source, target_storage, target, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -1946,6 +2059,866 @@ pub unsafe fn global_plan_expand(
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_global_plan_expand(plan, generation, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a communicator of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_create(vtable: *const shw_communicator_vtable) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_create(vtable, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes `size` ranks in this process, each to be used by a thread of its own.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_group_create(size: i32) -> Result<*mut shw_communicator_group, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator_group>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_group_create(size, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Gives the communicator of one rank of the group; each rank can be taken once. A rank whose communicator is released while others wait for it makes them return ABORTED naming it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_group_member(
+    group: *mut shw_communicator_group,
+    rank: i32,
+) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_group_member(group, rank, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes one rank of `size` that moves nothing and always succeeds, for estimates and for checks of what would be issued.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_create_fake(rank: i32, size: i32) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_create_fake(rank, size, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Puts a communicator behind an emulated link of this rank: each operation ends `latency_ns` after its bytes have come at `bytes_per_second` (0 = at once). No processor is used meanwhile. `out` keeps `communicator` alive, which is used through it alone.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_create_delay(
+    communicator: *mut shw_communicator,
+    latency_ns: i64,
+    bytes_per_second: f64,
+) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_communicator_create_delay(communicator, latency_ns, bytes_per_second, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a communicator over a collective, which it keeps alive: works everywhere, waits for other ranks where an operation is issued.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_create_over(collective: *mut shw_collective) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_create_over(collective, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a communicator of a loaded plugin; `config` is text that the plugin understands.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_open_communicator(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_communicator, RawError> {
+    let mut out = MaybeUninit::<*mut shw_communicator>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_context_open_communicator(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Issues all_gather: `in` has call->count elements, `out` those of all ranks in rank order. Sizes are in bytes, here and below, and those that count and dtype say.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_all_gather(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    r#in: &[u8],
+    out: *mut c_void,
+    out_size: u64,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_communicator_all_gather(
+            communicator,
+            call,
+            r#in.as_ptr().cast(),
+            r#in.len() as u64,
+            out,
+            out_size,
+            out_work,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Issues all_to_all: `in` and `out` have call->count elements for and from each rank.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_all_to_all(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    r#in: &[u8],
+    out: *mut c_void,
+    out_size: u64,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_communicator_all_to_all(
+            communicator,
+            call,
+            r#in.as_ptr().cast(),
+            r#in.len() as u64,
+            out,
+            out_size,
+            out_work,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Issues reduce_scatter: `in` has call->count elements for each rank, `out` call->count elements, reduced as call->op says.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_reduce_scatter(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    r#in: &[u8],
+    out: *mut c_void,
+    out_size: u64,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_communicator_reduce_scatter(
+            communicator,
+            call,
+            r#in.as_ptr().cast(),
+            r#in.len() as u64,
+            out,
+            out_size,
+            out_work,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Issues all_reduce of call->count elements in place.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_all_reduce(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    data: *mut c_void,
+    size: u64,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_all_reduce(communicator, call, data, size, out_work, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Issues broadcast of call->count elements of the root, in place.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_broadcast(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    data: *mut c_void,
+    size: u64,
+    root: i32,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_broadcast(communicator, call, data, size, root, out_work, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Issues a barrier, which ends when all ranks have issued it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_barrier(
+    communicator: *mut shw_communicator,
+    call: *const shw_communicator_call,
+    out_work: *mut *mut shw_work,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_communicator_barrier(communicator, call, out_work, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Wakes all ranks that wait in this communicator, and ends it; they return `code` with the message.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn communicator_abort(
+    communicator: *mut shw_communicator,
+    code: shw_status,
+    message: &[u8],
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_communicator_abort(communicator, code, message.as_ptr().cast(), message.len() as u64, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Waits until the operation has ended: OK; PENDING after `timeout_ns` (-1 = no limit but that of the operation). A failure is returned again at each further call.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn work_wait(work: *mut shw_work, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_work_wait(work, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// The same without waiting: OK or PENDING.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn work_poll(work: *mut shw_work) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_work_poll(work, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// A stream of a device goes on after the operation, and the host does not wait; for memory of the host it waits.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn work_order(work: *mut shw_work, stream: u64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_work_order(work, stream, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Makes a device of a host's table, which is copied. On success it owns `vtable->user` and calls the table's release once.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn device_create(vtable: *const shw_device_vtable) -> Result<*mut shw_device, RawError> {
+    let mut out = MaybeUninit::<*mut shw_device>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_device_create(vtable, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes the host as a device. Lanes are threads; with `inline_lanes` 1 what is put on them runs where it is put, which makes an order of events that repeats.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn device_create_host(inline_lanes: shw_bool) -> Result<*mut shw_device, RawError> {
+    let mut out = MaybeUninit::<*mut shw_device>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_device_create_host(inline_lanes, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a device of a loaded plugin; `config` is text that the plugin understands.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_open_device(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_device, RawError> {
+    let mut out = MaybeUninit::<*mut shw_device>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_context_open_device(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes the mesh of `rank`, which is one of its ranks. Of `spec` the fields of the mesh count: shape, axis names, ranks; the others are NULL or zero.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_mesh_create(spec: *const shw_layout_spec, rank: i32) -> Result<*mut shw_hsdp_mesh, RawError> {
+    let mut out = MaybeUninit::<*mut shw_hsdp_mesh>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_mesh_create(spec, rank, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Sets the communicator of an axis for a lane (SHW_HSDP_LANE_); it stays alive with the mesh. Its ranks are those along the axis in the order of their coordinates; for SHW_HSDP_LANE_SECONDARY the n neighbours [k n, k n + n) with this rank among them, for each n that units use. Before the context is created, and again between a failure and shw_hsdp_reset.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_mesh_set_communicator(
+    mesh: *mut shw_hsdp_mesh,
+    axis: i32,
+    lane: i32,
+    communicator: *mut shw_communicator,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_mesh_set_communicator(mesh, axis, lane, communicator, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Makes a context of units, which keeps `context`, mesh and device alive. FAILED_PRECONDITION: an axis of several ranks has no communicator, or one that does not sum in rank order.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_create(
+    context: *mut shw_context,
+    options: *const shw_hsdp_options,
+) -> Result<*mut shw_hsdp, RawError> {
+    let mut out = MaybeUninit::<*mut shw_hsdp>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_create(context, options, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The backward is over: reduces what was not reduced yet. In the last backward of an iteration (see SHW_HSDP_IS_LAST_BACKWARD) also waits for all reductions, drops what was gathered in vain, and in the first iterations compares with the other ranks in which order units ran (ABORTED naming the first unit that differs and both ranks).
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_finalize_backward(hsdp: *mut shw_hsdp) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_finalize_backward(hsdp, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_step_event(hsdp: *mut shw_hsdp, event: u64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_step_event(hsdp, event, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Recovery, on all ranks: gives up what is under way and drops all gradients and all that was gathered. After a failure the mesh needs new communicators first (FAILED_PRECONDITION names one that has failed).
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_reset(hsdp: *mut shw_hsdp) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_reset(hsdp, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Norm of order `p` (positive; infinity: the largest) of the gradients of all shards, replicas counted once; equal on all ranks. Collective over the shard axis.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_global_norm(hsdp: *mut shw_hsdp, p: f64) -> Result<f64, RawError> {
+    let mut out = MaybeUninit::<f64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_global_norm(hsdp, p, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Multiplies all gradients of the shards by a finite factor.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_scale_grads(hsdp: *mut shw_hsdp, factor: f64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_scale_grads(hsdp, factor, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Drops all gradients of the shards.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_zero_grads(hsdp: *mut shw_hsdp) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_zero_grads(hsdp, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Sets a value of the context (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD), or one of shw_hsdp_unit_set_i64 in all units. Equal on all ranks.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_set_i64(hsdp: *mut shw_hsdp, key: i32, value: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_set_i64(hsdp, key, value, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_set_f64(hsdp: *mut shw_hsdp, key: i32, value: f64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_set_f64(hsdp, key, value, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_add_to_state(
+    hsdp: *mut shw_hsdp,
+    prefix: &[u8],
+    what: i32,
+    state: *mut shw_state,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_hsdp_add_to_state(hsdp, prefix.as_ptr().cast(), prefix.len() as u64, what, state, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Makes a unit. Its name is for messages, and equal on all ranks.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_create(
+    hsdp: *mut shw_hsdp,
+    name: &[u8],
+    options: *const shw_hsdp_unit_options,
+) -> Result<*mut shw_hsdp_unit, RawError> {
+    let mut out = MaybeUninit::<*mut shw_hsdp_unit>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_hsdp_unit_create(hsdp, name.as_ptr().cast(), name.len() as u64, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Adds all parameters of the batch or none; they are numbered from 0 in the order in which they are added. Full tensors are borrowed until the unit is sealed, names copied.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_params(
+    unit: *mut shw_hsdp_unit,
+    batch: *const shw_hsdp_param_batch,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_params(unit, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_hsdp_unit_add_params with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the unit is sealed or ends.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_params_dlpack(
+    unit: *mut shw_hsdp_unit,
+    batch: *const shw_hsdp_param_batch,
+    managed: *const *mut DLManagedTensorVersioned,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_params_dlpack(unit, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_hsdp_unit_add_params_dlpack with legacy DLPack tensors.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_params_dlpack_legacy(
+    unit: *mut shw_hsdp_unit,
+    batch: *const shw_hsdp_param_batch,
+    managed: *const *mut DLManagedTensor,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_params_dlpack_legacy(unit, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_allocator(
+    unit: *mut shw_hsdp_unit,
+    allocator: *const shw_hsdp_allocator,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_allocator(unit, allocator, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Lays the unit out, compares that on all ranks (INVALID_ARGUMENT on all of them, naming the unit and a rank that differs), makes the shards and fills them.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_seal(unit: *mut shw_hsdp_unit) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_seal(unit, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// What this rank holds of a parameter.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_box(unit: *mut shw_hsdp_unit, index: u64) -> Result<shw_hsdp_box, RawError> {
+    let mut out = MaybeUninit::<shw_hsdp_box>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_hsdp_box>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_box(unit, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Layout of a parameter over the mesh, for state of the host that is cut as the parameter is, such as that of an optimizer. UNIMPLEMENTED: the cut of a ragged unit is no rule of a mesh; use shw_hsdp_unit_box.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_layout(unit: *mut shw_hsdp_unit, index: u64) -> Result<*mut shw_layout, RawError> {
+    let mut out = MaybeUninit::<*mut shw_layout>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_layout(unit, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Before forward of the unit: waits for its whole parameters, and gathers what probably comes next.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_pre_forward(
+    unit: *mut shw_hsdp_unit,
+    options: *const shw_hsdp_phase_options,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_pre_forward(unit, options, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// After forward of the unit: reshards as its policy says.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_post_forward(
+    unit: *mut shw_hsdp_unit,
+    options: *const shw_hsdp_phase_options,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_post_forward(unit, options, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Before backward of the unit: waits for its whole parameters, and gathers what ran before it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_pre_backward(unit: *mut shw_hsdp_unit) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_pre_backward(unit, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say. A second call within one backward does nothing.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_post_backward(unit: *mut shw_hsdp_unit) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_post_backward(unit, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Gathers. `out` NULL: returns when the unit is UNSHARDED; else the gather is under way, and waiting for the work makes the unit UNSHARDED. The shards of all ranks stay as they are until then.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_unshard(unit: *mut shw_hsdp_unit) -> Result<*mut shw_work, RawError> {
+    let mut out = MaybeUninit::<*mut shw_work>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_unshard(unit, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Waits for a gather under way; nothing where there is none.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_wait(unit: *mut shw_hsdp_unit) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_wait(unit, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Reshards in a phase (SHW_HSDP_FORWARD, SHW_HSDP_BACKWARD). A gather under way is waited for and dropped; its work does nothing then.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_reshard(unit: *mut shw_hsdp_unit, phase: i32) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_reshard(unit, phase, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_grads(
+    unit: *mut shw_hsdp_unit,
+    params: *const u64,
+    grads: *const shw_tensor,
+    count: u64,
+    mode: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_grads(unit, params, grads, count, mode, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_hsdp_unit_add_grads with versioned DLPack tensors. On success all are consumed: their deleters run once when they are not read any more.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_grads_dlpack(
+    unit: *mut shw_hsdp_unit,
+    params: *const u64,
+    managed: *const *mut DLManagedTensorVersioned,
+    count: u64,
+    mode: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_grads_dlpack(unit, params, managed, count, mode, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_hsdp_unit_add_grads_dlpack with legacy DLPack tensors.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_add_grads_dlpack_legacy(
+    unit: *mut shw_hsdp_unit,
+    params: *const u64,
+    managed: *const *mut DLManagedTensor,
+    count: u64,
+    mode: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_add_grads_dlpack_legacy(unit, params, managed, count, mode, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_reduce(unit: *mut shw_hsdp_unit) -> Result<*mut shw_work, RawError> {
+    let mut out = MaybeUninit::<*mut shw_work>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_reduce(unit, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_views(
+    unit: *mut shw_hsdp_unit,
+    view: i32,
+    first: u64,
+    count: u64,
+) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_tensor>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_views(unit, view, first, count, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_view_dlpack(
+    unit: *mut shw_hsdp_unit,
+    view: i32,
+    index: u64,
+) -> Result<*mut DLManagedTensorVersioned, RawError> {
+    let mut out = MaybeUninit::<*mut DLManagedTensorVersioned>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_view_dlpack(unit, view, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// As shw_hsdp_unit_view_dlpack, a legacy DLPack tensor.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_view_dlpack_legacy(
+    unit: *mut shw_hsdp_unit,
+    view: i32,
+    index: u64,
+) -> Result<*mut DLManagedTensor, RawError> {
+    let mut out = MaybeUninit::<*mut DLManagedTensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_view_dlpack_legacy(unit, view, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_memory(
+    unit: *mut shw_hsdp_unit,
+    first: u64,
+    count: u64,
+    memory: *const *mut c_void,
+    sizes: *const u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_memory(unit, first, count, memory, sizes, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Sets a value of the unit, SHW_HSDP_REQUIRES_GRADIENT_SYNC to SHW_HSDP_UNUSED_POLICY, from now on and equally on all ranks.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_i64(unit: *mut shw_hsdp_unit, key: i32, value: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_i64(unit, key, value, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// The value that shw_hsdp_unit_set_i64 sets.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_get_i64(unit: *const shw_hsdp_unit, key: i32) -> Result<i64, RawError> {
+    let mut out = MaybeUninit::<i64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_get_i64(unit, key, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Sets SHW_HSDP_DIVIDE_FACTOR of the unit.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_f64(unit: *mut shw_hsdp_unit, key: i32, value: f64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_f64(unit, key, value, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Sets the units that are gathered ahead when this one runs (SHW_HSDP_FORWARD_PREFETCH, SHW_HSDP_BACKWARD_PREFETCH), in place of what the last iteration foretells; none restores that.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_units(
+    unit: *mut shw_hsdp_unit,
+    key: i32,
+    units: *const *mut shw_hsdp_unit,
+    count: u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_units(unit, key, units, count, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// A parameter gets no gradients, or gets them again, from the next pre_forward on.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_set_frozen(unit: *mut shw_hsdp_unit, index: u64, frozen: shw_bool) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_set_frozen(unit, index, frozen, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Foretells what one rank holds in iterations in which `count` units run forward in their order and backward in the reverse one, and gradients of the shards are dropped before the next: `out` is what shw_hsdp_stats would say of `kind` (SHW_HSDP_MEMORY_), padding aside; what a transport allocates is not in it. `mesh` and `device` of `options` are not looked at, its axes only as far as they are -1. `options` of a unit may be NULL.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_estimate(
+    units: *const shw_hsdp_estimate_unit,
+    count: u64,
+    world: *const shw_hsdp_estimate_world,
+    options: *const shw_hsdp_options,
+    kind: i32,
+) -> Result<shw_hsdp_memory, RawError> {
+    let mut out = MaybeUninit::<shw_hsdp_memory>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_hsdp_memory>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_estimate(units, count, world, options, kind, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Memory that is and was held for one kind (SHW_HSDP_MEMORY_) in all units of a context; padding and unsharded units are told for SHW_HSDP_MEMORY_ALL.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_stats(hsdp: *const shw_hsdp, kind: i32) -> Result<shw_hsdp_memory, RawError> {
+    let mut out = MaybeUninit::<shw_hsdp_memory>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_hsdp_memory>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_stats(hsdp, kind, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Memory that is and was held for one unit, padding included.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_stats(unit: *const shw_hsdp_unit) -> Result<shw_hsdp_memory, RawError> {
+    let mut out = MaybeUninit::<shw_hsdp_memory>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_hsdp_memory>() as u32 };
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_stats(unit, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

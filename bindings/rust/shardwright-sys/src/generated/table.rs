@@ -1236,4 +1236,506 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub load_exchange_release: Option<unsafe extern "C" fn(exchange: *mut shw_load_exchange)>,
+    pub collective_create_node: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            call: *const shw_collective_call,
+            out: *mut *mut shw_collective,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub checkpoint_describe_object: Option<
+        unsafe extern "C" fn(
+            checkpoint: *const shw_checkpoint,
+            index: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub scan_pickles: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            storage: *mut shw_storage,
+            path: *const c_char,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub clean_pickles: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            source_storage: *mut shw_storage,
+            source: *const c_char,
+            target_storage: *mut shw_storage,
+            target: *const c_char,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub torch_items_write: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            state: *const shw_state,
+            storage: *mut shw_storage,
+            path: *const c_char,
+            name: *const c_char,
+            options: *const shw_save_options,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub torch_digests_write: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            storage: *mut shw_storage,
+            path: *const c_char,
+            data: *const c_void,
+            size: u64,
+            results: *const c_void,
+            result_offsets: *const u64,
+            result_count: u64,
+            options: *const shw_save_options,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_call_init: Option<unsafe extern "C" fn(call: *mut shw_communicator_call, struct_size: u32)>,
+    pub communicator_vtable_init: Option<unsafe extern "C" fn(vtable: *mut shw_communicator_vtable, struct_size: u32)>,
+    pub communicator_create: Option<
+        unsafe extern "C" fn(
+            vtable: *const shw_communicator_vtable,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_group_create: Option<
+        unsafe extern "C" fn(size: i32, out: *mut *mut shw_communicator_group, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub communicator_group_member: Option<
+        unsafe extern "C" fn(
+            group: *mut shw_communicator_group,
+            rank: i32,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_group_release: Option<unsafe extern "C" fn(group: *mut shw_communicator_group)>,
+    pub communicator_create_fake: Option<
+        unsafe extern "C" fn(
+            rank: i32,
+            size: i32,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_create_delay: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            latency_ns: i64,
+            bytes_per_second: f64,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_create_over: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub context_open_communicator: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            plugin: *const c_char,
+            config: *const c_char,
+            config_size: u64,
+            out: *mut *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_rank: Option<unsafe extern "C" fn(communicator: *const shw_communicator) -> i32>,
+    pub communicator_size: Option<unsafe extern "C" fn(communicator: *const shw_communicator) -> i32>,
+    pub communicator_capabilities: Option<unsafe extern "C" fn(communicator: *const shw_communicator) -> u64>,
+    pub communicator_name:
+        Option<unsafe extern "C" fn(communicator: *const shw_communicator, size: *mut u64) -> *const c_char>,
+    pub communicator_all_gather: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            r#in: *const c_void,
+            in_size: u64,
+            out: *mut c_void,
+            out_size: u64,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_all_to_all: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            r#in: *const c_void,
+            in_size: u64,
+            out: *mut c_void,
+            out_size: u64,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_reduce_scatter: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            r#in: *const c_void,
+            in_size: u64,
+            out: *mut c_void,
+            out_size: u64,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_all_reduce: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            data: *mut c_void,
+            size: u64,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_broadcast: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            data: *mut c_void,
+            size: u64,
+            root: i32,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_barrier: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            call: *const shw_communicator_call,
+            out_work: *mut *mut shw_work,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_abort: Option<
+        unsafe extern "C" fn(
+            communicator: *mut shw_communicator,
+            code: shw_status,
+            message: *const c_char,
+            message_size: u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub communicator_release: Option<unsafe extern "C" fn(communicator: *mut shw_communicator)>,
+    pub work_wait:
+        Option<unsafe extern "C" fn(work: *mut shw_work, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status>,
+    pub work_poll: Option<unsafe extern "C" fn(work: *mut shw_work, err: *mut *mut shw_error) -> shw_status>,
+    pub work_order:
+        Option<unsafe extern "C" fn(work: *mut shw_work, stream: u64, err: *mut *mut shw_error) -> shw_status>,
+    pub work_release: Option<unsafe extern "C" fn(work: *mut shw_work)>,
+    pub device_vtable_init: Option<unsafe extern "C" fn(vtable: *mut shw_device_vtable, struct_size: u32)>,
+    pub device_create: Option<
+        unsafe extern "C" fn(
+            vtable: *const shw_device_vtable,
+            out: *mut *mut shw_device,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub device_create_host: Option<
+        unsafe extern "C" fn(inline_lanes: shw_bool, out: *mut *mut shw_device, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub context_open_device: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            plugin: *const c_char,
+            config: *const c_char,
+            config_size: u64,
+            out: *mut *mut shw_device,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub device_name: Option<unsafe extern "C" fn(device: *const shw_device, size: *mut u64) -> *const c_char>,
+    pub device_release: Option<unsafe extern "C" fn(device: *mut shw_device)>,
+    pub hsdp_options_init: Option<unsafe extern "C" fn(options: *mut shw_hsdp_options, struct_size: u32)>,
+    pub hsdp_mesh_create: Option<
+        unsafe extern "C" fn(
+            spec: *const shw_layout_spec,
+            rank: i32,
+            out: *mut *mut shw_hsdp_mesh,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_mesh_set_communicator: Option<
+        unsafe extern "C" fn(
+            mesh: *mut shw_hsdp_mesh,
+            axis: i32,
+            lane: i32,
+            communicator: *mut shw_communicator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_mesh_release: Option<unsafe extern "C" fn(mesh: *mut shw_hsdp_mesh)>,
+    pub hsdp_create: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            options: *const shw_hsdp_options,
+            out: *mut *mut shw_hsdp,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_finalize_backward:
+        Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_step_event:
+        Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, event: u64, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_reset: Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_global_norm: Option<
+        unsafe extern "C" fn(hsdp: *mut shw_hsdp, p: f64, out: *mut f64, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_scale_grads:
+        Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, factor: f64, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_zero_grads: Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_set_i64:
+        Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, key: i32, value: i64, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_set_f64:
+        Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_add_to_state: Option<
+        unsafe extern "C" fn(
+            hsdp: *mut shw_hsdp,
+            prefix: *const c_char,
+            prefix_size: u64,
+            what: i32,
+            state: *mut shw_state,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_release: Option<unsafe extern "C" fn(hsdp: *mut shw_hsdp)>,
+    pub hsdp_unit_options_init: Option<unsafe extern "C" fn(options: *mut shw_hsdp_unit_options, struct_size: u32)>,
+    pub hsdp_param_batch_init: Option<unsafe extern "C" fn(batch: *mut shw_hsdp_param_batch, struct_size: u32)>,
+    pub hsdp_box_init: Option<unsafe extern "C" fn(r#box: *mut shw_hsdp_box, struct_size: u32)>,
+    pub hsdp_allocator_init: Option<unsafe extern "C" fn(allocator: *mut shw_hsdp_allocator, struct_size: u32)>,
+    pub hsdp_unit_create: Option<
+        unsafe extern "C" fn(
+            hsdp: *mut shw_hsdp,
+            name: *const c_char,
+            name_size: u64,
+            options: *const shw_hsdp_unit_options,
+            out: *mut *mut shw_hsdp_unit,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_add_params: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            batch: *const shw_hsdp_param_batch,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_add_params_dlpack: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            batch: *const shw_hsdp_param_batch,
+            managed: *const *mut DLManagedTensorVersioned,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_add_params_dlpack_legacy: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            batch: *const shw_hsdp_param_batch,
+            managed: *const *mut DLManagedTensor,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_set_allocator: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            allocator: *const shw_hsdp_allocator,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_seal: Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_unit_param_count: Option<unsafe extern "C" fn(unit: *const shw_hsdp_unit) -> u64>,
+    pub hsdp_unit_param_name:
+        Option<unsafe extern "C" fn(unit: *const shw_hsdp_unit, index: u64, size: *mut u64) -> *const c_char>,
+    pub hsdp_unit_box: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            index: u64,
+            out: *mut shw_hsdp_box,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_layout: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            index: u64,
+            out: *mut *mut shw_layout,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_release: Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit)>,
+    pub hsdp_phase_options_init: Option<unsafe extern "C" fn(options: *mut shw_hsdp_phase_options, struct_size: u32)>,
+    pub hsdp_unit_pre_forward: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            options: *const shw_hsdp_phase_options,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_post_forward: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            options: *const shw_hsdp_phase_options,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_pre_backward:
+        Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_unit_post_backward:
+        Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_unit_unshard: Option<
+        unsafe extern "C" fn(unit: *mut shw_hsdp_unit, out: *mut *mut shw_work, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_unit_wait: Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_unit_reshard:
+        Option<unsafe extern "C" fn(unit: *mut shw_hsdp_unit, phase: i32, err: *mut *mut shw_error) -> shw_status>,
+    pub hsdp_unit_add_grads: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            params: *const u64,
+            grads: *const shw_tensor,
+            count: u64,
+            mode: i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_add_grads_dlpack: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            params: *const u64,
+            managed: *const *mut DLManagedTensorVersioned,
+            count: u64,
+            mode: i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_add_grads_dlpack_legacy: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            params: *const u64,
+            managed: *const *mut DLManagedTensor,
+            count: u64,
+            mode: i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_reduce: Option<
+        unsafe extern "C" fn(unit: *mut shw_hsdp_unit, out: *mut *mut shw_work, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_unit_state: Option<unsafe extern "C" fn(unit: *const shw_hsdp_unit) -> i32>,
+    pub hsdp_unit_grad_state: Option<unsafe extern "C" fn(unit: *const shw_hsdp_unit) -> i32>,
+    pub hsdp_unit_views: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            view: i32,
+            first: u64,
+            count: u64,
+            out: *mut shw_tensor,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_view_dlpack: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            view: i32,
+            index: u64,
+            out: *mut *mut DLManagedTensorVersioned,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_view_dlpack_legacy: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            view: i32,
+            index: u64,
+            out: *mut *mut DLManagedTensor,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_set_memory: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            first: u64,
+            count: u64,
+            memory: *const *mut c_void,
+            sizes: *const u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_set_i64: Option<
+        unsafe extern "C" fn(unit: *mut shw_hsdp_unit, key: i32, value: i64, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_unit_get_i64: Option<
+        unsafe extern "C" fn(
+            unit: *const shw_hsdp_unit,
+            key: i32,
+            out: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_set_f64: Option<
+        unsafe extern "C" fn(unit: *mut shw_hsdp_unit, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_unit_set_units: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            key: i32,
+            units: *const *mut shw_hsdp_unit,
+            count: u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_set_frozen: Option<
+        unsafe extern "C" fn(
+            unit: *mut shw_hsdp_unit,
+            index: u64,
+            frozen: shw_bool,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_memory_init: Option<unsafe extern "C" fn(memory: *mut shw_hsdp_memory, struct_size: u32)>,
+    pub hsdp_estimate_unit_init: Option<unsafe extern "C" fn(unit: *mut shw_hsdp_estimate_unit, struct_size: u32)>,
+    pub hsdp_estimate_world_init: Option<unsafe extern "C" fn(world: *mut shw_hsdp_estimate_world, struct_size: u32)>,
+    pub hsdp_estimate: Option<
+        unsafe extern "C" fn(
+            units: *const shw_hsdp_estimate_unit,
+            count: u64,
+            world: *const shw_hsdp_estimate_world,
+            options: *const shw_hsdp_options,
+            kind: i32,
+            out: *mut shw_hsdp_memory,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_stats: Option<
+        unsafe extern "C" fn(
+            hsdp: *const shw_hsdp,
+            kind: i32,
+            out: *mut shw_hsdp_memory,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub hsdp_unit_stats: Option<
+        unsafe extern "C" fn(
+            unit: *const shw_hsdp_unit,
+            out: *mut shw_hsdp_memory,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

@@ -12,6 +12,22 @@ purpose is listed in docs/compatibility.md.
 """
 from __future__ import annotations
 
+from typing import Any
+
+from torch.distributed.checkpoint import planner as _original
+from torch.distributed.checkpoint.planner import (
+    BytesIOWriteData,
+    LoadItemType,
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    TensorWriteData,
+    WriteItem,
+    WriteItemType,
+)
+
 from ._boxes import check_box_bounds as _check_box_bounds
 from ._boxes import check_box_overlap as _check_box_overlap
 from ._boxes import create_read_items_for_chunk_list
@@ -42,12 +58,17 @@ from ._save import create_default_local_metadata as _create_default_local_metada
 from ._values import write_items as _create_write_items
 
 __all__ = [
-    "DamagedObjectError", "DefaultLoadPlanner", "DefaultSavePlanner", "InvalidPlanError", "MissingKeyError", "PlanCheckError",
-    "PlanConflictError", "PlanItems", "StalePlanError", "UnfilledError", "UntrustedObjectError", "_EmptyStateDictLoadPlanner",
-    "_check_box_bounds", "_check_box_overlap", "_compare_save_plans", "_contains_usable_plan",
-    "_create_default_local_metadata", "_create_read_items", "_create_write_items", "_flatten_sharded_tensors",
-    "_init_state_dict", "_merge_delta_local_plans", "_validate_global_plan", "create_default_global_load_plan",
-    "create_default_global_save_plan", "create_default_local_load_plan", "create_default_local_save_plan",
-    "create_read_items_for_chunk_list", "dedup_save_plans", "dedup_tensors", "flatten_state_dict", "get_element",
-    "set_element", "unflatten_state_dict",
+    "BytesIOWriteData", "DamagedObjectError", "DefaultLoadPlanner", "DefaultSavePlanner", "InvalidPlanError",
+    "LoadItemType", "LoadPlan", "LoadPlanner", "MissingKeyError", "PlanCheckError", "PlanConflictError", "PlanItems",
+    "ReadItem", "SavePlan", "SavePlanner", "StalePlanError", "TensorWriteData", "UnfilledError", "UntrustedObjectError",
+    "WriteItem", "WriteItemType", "_EmptyStateDictLoadPlanner", "_check_box_bounds", "_check_box_overlap",
+    "_compare_save_plans", "_contains_usable_plan", "_create_default_local_metadata", "_create_read_items",
+    "_create_write_items", "_flatten_sharded_tensors", "_init_state_dict", "_merge_delta_local_plans",
+    "_validate_global_plan", "create_default_global_load_plan", "create_default_global_save_plan",
+    "create_default_local_load_plan", "create_default_local_save_plan", "create_read_items_for_chunk_list",
+    "dedup_save_plans", "dedup_tensors", "flatten_state_dict", "get_element", "set_element", "unflatten_state_dict",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_original, name)

@@ -292,11 +292,14 @@ class EmptyStateDictLoadPlanner(DefaultLoadPlanner, original._EmptyStateDictLoad
             raise PlanCheckError("not state_dict: it must be empty, it is rebuilt from the checkpoint")
         if metadata is None:
             raise PlanCheckError("metadata is not None: set_up_planner was given none")
-        paths = metadata.planner_data or {}
+        paths, wanted = metadata.planner_data or {}, set[str]()
         for key, stored in metadata.state_dict_metadata.items():
             if not self._should_include_key(key, metadata):
                 continue
             room = (torch.empty(stored.size, dtype=stored.properties.dtype)
                     if isinstance(stored, TensorStorageMetadata) else stored)
+            wanted.add(key)
             set_element(state_dict, paths.get(key, (key,)), room)
         super().set_up_planner(state_dict, metadata, is_coordinator)
+        # A list of which only later positions are wanted is filled up with entries that are not stored under these names.
+        self.state_dict = {key: value for key, value in self.state_dict.items() if key in wanted}

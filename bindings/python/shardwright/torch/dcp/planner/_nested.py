@@ -33,13 +33,13 @@ def _kind_of(value: Any) -> int:
     return kind
 
 
-def _list_is_open(value: list[Any], mapping_opens: Callable[[Any], bool]) -> bool:
+def list_is_open(value: list[Any], mapping_opens: Callable[[Any], bool]) -> bool:
     """A list is opened when it holds a tensor or a container that is itself opened."""
     for entry in value:
         kind = _kind_of(entry)
         if kind == _TENSOR or (kind == _MAPPING and mapping_opens(entry)):
             return True
-        if kind == _LIST and _list_is_open(entry, mapping_opens):
+        if kind == _LIST and list_is_open(entry, mapping_opens):
             return True
     return False
 
@@ -49,7 +49,7 @@ def _every_mapping(_: Any) -> bool:
 
 
 def _mapping_with_tensors(value: Mapping[Any, Any]) -> bool:
-    return _list_is_open(list(value.values()), _mapping_with_tensors)
+    return list_is_open(list(value.values()), _mapping_with_tensors)
 
 
 def _altered_below(path: Path, mapping: Mapping[Any, Any]) -> Iterator[Path]:
@@ -61,6 +61,13 @@ def _altered_below(path: Path, mapping: Mapping[Any, Any]) -> Iterator[Path]:
             yield (*path, key)
 
 
+def opener(version: str) -> Callable[[Any], bool]:
+    """Which mappings a traversal opens. InvalidPlanError for one that is not known."""
+    if version not in VERSIONS:
+        raise InvalidPlanError(f"there is no traversal {version!r}; versions: {', '.join(VERSIONS)}")
+    return _every_mapping if version == "2.4" else _mapping_with_tensors
+
+
 def leaves(state_dict: Mapping[Any, Any], version: str = "2.4", altered: list[Path] | None = None
            ) -> Iterator[tuple[Path, Any]]:
     """(path, value) of every leaf in the order of traversal.
@@ -69,9 +76,7 @@ def leaves(state_dict: Mapping[Any, Any], version: str = "2.4", altered: list[Pa
     types are leaves whatever they hold. An opened mapping without entries has no leaf. `altered` gets the paths that do
     not come back as they are: such mappings, and keys that are no text.
     """
-    if version not in VERSIONS:
-        raise InvalidPlanError(f"there is no traversal {version!r}; versions: {', '.join(VERSIONS)}")
-    mapping_opens = _every_mapping if version == "2.4" else _mapping_with_tensors
+    mapping_opens = opener(version)
 
     def below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         kind = _kind_of(value)
@@ -80,7 +85,7 @@ def leaves(state_dict: Mapping[Any, Any], version: str = "2.4", altered: list[Pa
                 altered.extend(_altered_below(path, value))
             for key, inner in value.items():
                 yield from below((*path, str(key)), inner)
-        elif kind == _LIST and _list_is_open(value, mapping_opens):
+        elif kind == _LIST and list_is_open(value, mapping_opens):
             for position, inner in enumerate(value):
                 yield from below((*path, position), inner)
         else:

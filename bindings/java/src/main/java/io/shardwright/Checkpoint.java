@@ -362,6 +362,20 @@ public final class Checkpoint extends Handle {
         });
     }
 
+    /**
+     * What a byte object is, for people; nothing of it is run.
+     *
+     * @param name name of the object
+     * @return one JSON object as text: {@code content_type}, {@code bytes}, and {@code value}, in which a pickle says what
+     *     would be made of it
+     * @throws ShardwrightException NOT_FOUND with the nearest names
+     */
+    public String describeObject(String name) {
+        byte[] text = Text.bytes(name);
+        return with(h -> Parts.text(shw_nativeJNI.shw_checkpoint_describe_object(h,
+                shw_nativeJNI.shw_checkpoint_find_object(h, text, rank))));
+    }
+
     /** Bytes of an object from an offset on; fewer only where it ends. */
     byte[] objectPart(long index, long offset, int size) {
         return with(h -> Parts.all(shw_nativeJNI.shw_checkpoint_read_object_part(h, index, offset, size)).get(0));

@@ -338,6 +338,43 @@ public final class Shardwright {
     }
 
     /**
+     * What the pickles of a place would import and call if they were unpickled; nothing of them is.
+     *
+     * @param location a file, or a directory whose files are all looked at
+     * @param options their context is used
+     * @return one JSON object as text: {@code globals}, {@code unknown}, {@code failures}, {@code unread}, {@code files},
+     *     {@code pickles}, {@code notes}
+     * @throws NotFoundException when nothing is there
+     */
+    public static String scanPickles(Location location, OpenOptions options) {
+        byte[] text = Location.textOf(location);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return Parts.text(shw_nativeJNI.shw_scan_pickles(uses.of(context), uses.ofNullable(location.storage()), text));
+        }
+    }
+
+    /**
+     * Writes files with pickles once more, with None in place of what is not known; the source is only read. Of a directory,
+     * indexes and other files with pickles are written, data files stay where they are, and an index leaves out entries whose
+     * items are not clean.
+     *
+     * @param source a file or a directory
+     * @param target where the files go; none of these names may be there
+     * @param options their context is used
+     * @return one JSON object as text: {@code files}, each with {@code file}, {@code replaced} and {@code left_out}
+     */
+    public static String cleanPickles(Location source, Location target, OpenOptions options) {
+        byte[] from = Location.textOf(source);
+        byte[] to = Location.textOf(target);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return Parts.text(shw_nativeJNI.shw_clean_pickles(uses.of(context), uses.ofNullable(source.storage()), from,
+                    uses.ofNullable(target.storage()), to));
+        }
+    }
+
+    /**
      * Checkpoints of a run directory: what lies in folders such as {@code step-00000100}.
      *
      * @param path a path of the default file system

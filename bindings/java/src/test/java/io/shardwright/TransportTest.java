@@ -82,11 +82,16 @@ class TransportTest {
         final Meeting meeting;
         private final RuntimeException failure;
         boolean gatheredAll;
+        boolean reduced;
 
         Pair(int rank, Meeting meeting, RuntimeException failure) {
             this.rank = rank;
             this.meeting = meeting;
             this.failure = failure;
+        }
+
+        Collective end() {
+            return Collective.host(this);
         }
 
         @Override
@@ -133,17 +138,18 @@ class TransportTest {
             if (failure != null) {
                 throw failure;
             }
+            reduced = true;
             meeting.numbers[rank] = values;
             meeting.meet(timeout);
-            long[] reduced = new long[values.length];
-            for (int i = 0; i < reduced.length; i++) {
+            long[] found = new long[values.length];
+            for (int i = 0; i < found.length; i++) {
                 long a = meeting.numbers[0][i];
                 long b = meeting.numbers[1][i];
-                reduced[i] = operation == Reduction.MIN ? Math.min(a, b)
+                found[i] = operation == Reduction.MIN ? Math.min(a, b)
                         : operation == Reduction.MAX ? Math.max(a, b) : Math.addExact(a, b);
             }
             meeting.meet(timeout);
-            return reduced;
+            return found;
         }
 
         @Override
@@ -189,6 +195,20 @@ class TransportTest {
         }
     }
 
+    /** A pair whose ranks meet in the memory of their machine. */
+    private static final class NearPair extends Pair {
+        NearPair(int rank, Meeting meeting) {
+            super(rank, meeting, null);
+        }
+
+        @Override
+        Collective end() {
+            try (Collective far = super.end()) {
+                return Collective.node(far);
+            }
+        }
+    }
+
     private static List<Throwable> saveBoth(RuntimeException failure, Storage storage) throws InterruptedException {
         Meeting meeting = new Meeting();
         return saveBoth(new Pair(0, meeting, null), new Pair(1, meeting, failure), storage);
@@ -200,7 +220,7 @@ class TransportTest {
             calls.add(() -> {
                 float[] half = {2 * pair.rank() + 1, 2 * pair.rank() + 2};
                 HostTensor part = HostTensor.of(half).partOf(new long[] {4}, 2 * pair.rank());
-                try (Collective end = Collective.host(pair); State state = State.builder().add("w", part).build()) {
+                try (Collective end = pair.end(); State state = State.builder().add("w", part).build()) {
                     Report report = Shardwright.save(state, Location.of(storage, "p"), new SaveOptions().collective(end));
                     assertTrue(report.bytesReceived() > 0 && report.bytesReceived() <= 65536);
                     return report;
@@ -243,6 +263,19 @@ class TransportTest {
             assertEquals(java.util.Arrays.asList(null, null), saveBoth(first, second, storage));
             for (RootedPair pair : List.of(first, second)) {
                 assertTrue(pair.gathered && pair.scattered && !pair.gatheredAll);
+            }
+        }
+    }
+
+    @Test
+    void ranksOfOneMachineMeetInItsMemory() throws InterruptedException {
+        Meeting meeting = new Meeting();
+        NearPair first = new NearPair(0, meeting);
+        NearPair second = new NearPair(1, meeting);
+        try (Storage storage = Storage.memory()) {
+            assertEquals(java.util.Arrays.asList(null, null), saveBoth(first, second, storage));
+            for (NearPair pair : List.of(first, second)) {
+                assertTrue(pair.gatheredAll && !pair.reduced);
             }
         }
     }

@@ -64,6 +64,18 @@ public final class Collective extends Handle {
     }
 
     /**
+     * The ranks of another transport through the memory of their machine, where all of them run on one (2 to 64 ranks of
+     * one user that reach each other's memory); else that transport. An operation takes some microseconds there. All ranks
+     * make it together; {@code inner} may be closed afterwards, and is used through this one alone.
+     *
+     * @param inner this rank's end of the other transport
+     * @return this rank's end
+     */
+    public static Collective node(Collective inner) {
+        return inner.with(handle -> new Collective(shw_nativeJNI.shw_java_collective_create_node(handle)));
+    }
+
+    /**
      * Rank of this end.
      *
      * @return from 0

@@ -44,11 +44,16 @@ public final class Parts {
     public static List<long[]> longs(long buffer) {
         List<long[]> parts = new ArrayList<>();
         for (byte[] part : all(buffer)) {
-            long[] values = new long[part.length / Long.BYTES];
-            ByteBuffer.wrap(part).order(ByteOrder.nativeOrder()).asLongBuffer().get(values);
-            parts.add(values);
+            parts.add(longsOf(part));
         }
         return parts;
+    }
+
+    /** Bytes as numbers of 8 bytes. */
+    public static long[] longsOf(byte[] bytes) {
+        long[] values = new long[bytes.length / Long.BYTES];
+        ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).asLongBuffer().get(values);
+        return values;
     }
 
     /** All bytes as numbers of 4 bytes. */

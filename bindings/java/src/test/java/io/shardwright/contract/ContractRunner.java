@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the behaviour contract of the bindings: ContractRunner contract.json. Prints a line per scenario and, at the end,
-// "N passed, N failed, N skipped".
+// Runs the behaviour contract of the bindings: ContractRunner contract.json [FOLDER]. Prints a line per scenario and, at the
+// end, "N passed, N failed, N skipped".
 package io.shardwright.contract;
 
 import com.google.gson.JsonArray;
@@ -23,11 +23,15 @@ import java.util.stream.Stream;
 public final class ContractRunner {
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
 
+    private final Path keptFolder;
     private int passed;
     private int failed;
     private int skipped;
 
-    private ContractRunner() {}
+    /** `keptFolder`: where scenarios run in folders of their names, which stay; null = in folders that are removed. */
+    private ContractRunner(Path keptFolder) {
+        this.keptFolder = keptFolder;
+    }
 
     /** A result that is not what the contract wants. */
     static final class Wrong extends RuntimeException {
@@ -41,16 +45,16 @@ public final class ContractRunner {
     /**
      * Runs all scenarios of a file; status 1 when one failed.
      *
-     * @param arguments the file
+     * @param arguments the file, and where scenarios leave theirs
      * @throws IOException when it cannot be read
      */
     public static void main(String[] arguments) throws IOException {
-        if (arguments.length != 1) {
-            System.err.println("usage: ContractRunner contract.json");
+        if (arguments.length != 1 && arguments.length != 2) {
+            System.err.println("usage: ContractRunner contract.json [FOLDER]");
             System.exit(2);
         }
         JsonObject contract = JsonParser.parseString(Files.readString(Path.of(arguments[0]))).getAsJsonObject();
-        ContractRunner runner = new ContractRunner();
+        ContractRunner runner = new ContractRunner(arguments.length == 2 ? Path.of(arguments[1]) : null);
         for (JsonElement scenario : contract.getAsJsonArray("scenarios")) {
             runner.run(scenario.getAsJsonObject());
         }
@@ -66,7 +70,8 @@ public final class ContractRunner {
             skipped++;
             return;
         }
-        Path folder = Files.createTempDirectory("java-contract");
+        Path folder = keptFolder == null ? Files.createTempDirectory("java-contract")
+                : Files.createDirectories(keptFolder.resolve(name));
         try (Interpreter interpreter = new Interpreter(folder)) {
             runSteps(scenario, interpreter);
             interpreter.checkDigests(scenario.getAsJsonObject("digest"));
@@ -76,7 +81,9 @@ public final class ContractRunner {
             OUT.println("FAILED: " + name + ": " + e);
             failed++;
         } finally {
-            remove(folder);
+            if (keptFolder == null) {
+                remove(folder);
+            }
         }
     }
 

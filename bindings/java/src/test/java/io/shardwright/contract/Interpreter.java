@@ -52,6 +52,7 @@ final class Interpreter implements AutoCloseable {
     private final FileSteps files;
     private final PlanSteps plans;
     private final PlanningSteps planning;
+    private final TorchSteps torch;
     private final Map<String, Memory> tensors = new HashMap<>();
     private final Map<String, State> states = new HashMap<>();
     private final Map<String, Storage> storages = new HashMap<>();
@@ -67,6 +68,7 @@ final class Interpreter implements AutoCloseable {
         Map<String, byte[]> kept = new HashMap<>();
         plans = new PlanSteps(this, kept);
         planning = new PlanningSteps(this, kept);
+        torch = new TorchSteps(this, root, kept);
     }
 
     /** Memory of one `tensor` step. */
@@ -118,7 +120,7 @@ final class Interpreter implements AutoCloseable {
 
     void step(JsonObject step) throws Exception {
         String id = Values.text(step, "id");
-        if (files.run(step) || planning.run(step) || plans.run(step)) {
+        if (files.run(step) || planning.run(step) || plans.run(step) || torch.run(step)) {
             return;
         }
         switch (Values.text(step, "op")) {
@@ -292,8 +294,7 @@ final class Interpreter implements AutoCloseable {
     }
 
     private static void expectTensor(JsonObject step, Memory tensor) {
-        byte[] wanted = step.has("hex") ? Values.hex(Values.text(step, "hex"))
-                : Values.pattern(step, tensor.dtype, tensor.shape);
+        byte[] wanted = Values.pattern(step, tensor.dtype, tensor.shape);
         ContractRunner.require(Arrays.equals(wanted, tensor.rowMajor()), Values.text(step, "id") + " holds other bytes");
     }
 

@@ -70,8 +70,11 @@ final class Values {
         return text.toString();
     }
 
-    /** Row-major bytes by the pattern of a step. */
+    /** Row-major bytes of a step: its hex, or by its pattern. */
     static byte[] pattern(JsonObject step, DType dtype, long[] shape) {
+        if (step.has("hex")) {
+            return hex(text(step, "hex"));
+        }
         long count = 1;
         for (long extent : shape) {
             count *= extent;

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hybrid sharded data parallel training for hosts of any framework: parameters are sharded over one axis of a mesh, gathered
+before they are used, and their gradients summed in rank order. docs/hsdp.md tells how it works.
+
+    mesh = Mesh((4,), rank=rank)
+    mesh.set_communicator(0, over(collective))
+    hsdp = Hsdp(mesh)
+    unit = hsdp.unit("layer")
+    unit.add_params([Param("weight", weight), Param("bias", bias)])
+    unit.seal()
+"""
+from .communicator import Communicator, PluginCommunicator, delayed, fake_communicator, over, thread_communicators
+from .context import Hsdp
+from .memory import Memory
+from .mesh import Mesh
+from .unit import Box, Param, Unit, UnitView
+from .work import Work
+
+__all__ = ["Box", "Communicator", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit", "UnitView", "Work", "delayed",
+           "fake_communicator", "over", "thread_communicators"]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hsdp: the units that train together on one rank."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._library import native
+from .._options import nanoseconds, word
+from ..context import Context, shared
+from ..state import State
+from ..tensor import dtype_number
+from . import memory, settings
+from .mesh import Mesh
+from .unit import Unit
+
+_CONTENT = {"params": 0, "grads": 1}
+_LAYOUTS = {"row": 0, "ragged": 1}
+
+
+class Hsdp:
+    """Units over one mesh. Calls come from any thread, one at a time, and in the same order on all ranks.
+
+    A wait that fails ends the context on all ranks: what is pending raises the first cause, other calls
+    FailedPreconditionError with it, until `reset` with new communicators in the mesh.
+
+    Args:
+        mesh: with its communicators.
+        context: memory, log and plugins; None = the shared one.
+        shard_axis: axis over which parameters are sharded; None = whole on each rank.
+        replicate_axis: axis over which they are replicated.
+        lanes: work beside the caller: 0 none, 1 one lane for all, 3 one each for gathers, reductions, sums over replicas.
+        max_inflight_reduce: packed gradients that live at once.
+        prefetch_depth: units gathered ahead; 0 none. `prefetch_bytes_max`: their bytes, 0 = no limit.
+        unordered: communicators may sum in an order of their own; results then depend on it.
+        order_guard_steps: first iterations after which ranks compare what they issued; 0 none.
+        timeout: seconds of each collective; None = 1,800.
+    Raises InvalidArgumentError; FailedPreconditionError where an axis of several ranks has no communicator.
+    """
+
+    def __init__(self, mesh: Mesh, *, context: Context | None = None, shard_axis: int | None = 0,
+                 replicate_axis: int | None = None, lanes: int = 0, max_inflight_reduce: int = 1, prefetch_depth: int = 1,
+                 prefetch_bytes_max: int = 0, unordered: bool = False, order_guard_steps: int = 3,
+                 timeout: float | None = None) -> None:
+        shard = -1 if shard_axis is None else shard_axis
+        fields = {"mesh": mesh._handle, "shard_axis": shard, "replicate_axis": -1 if replicate_axis is None else replicate_axis,
+                  "lanes": lanes, "max_inflight_reduce": max_inflight_reduce, "prefetch_depth": prefetch_depth or -1,
+                  "prefetch_bytes_max": prefetch_bytes_max, "order_guard_steps": order_guard_steps or -1,
+                  "timeout_ns": 0 if timeout is None else nanoseconds("timeout", timeout), "flags": int(unordered)}
+        self._handle: Any = native.shw_hsdp_create((context or shared())._handle, fields)
+        self.mesh = mesh
+        self.units: list[Unit] = []
+
+    def unit(self, name: str, *, param_dtype: str | None = None, reduce_dtype: str | None = None, output_dtype: str | None = None,
+             grad_dtype: str | None = None, layout: str = "row", reshard_after_forward: bool | int | None = None,
+             unused: str = "zero", offload: bool = False, host_memory: bool = False) -> Unit:
+        """Makes a unit; its name is for messages, and equal on all ranks.
+
+        Args:
+            param_dtype: in which parameters are gathered; reduce_dtype: in which gradients are summed; grad_dtype: of the
+                gradient of the shard; None = as stored (reduce_dtype: grad_dtype). output_dtype is kept for the host.
+            layout: "row", each parameter cut along one dimension; "ragged", all one range of rows that is cut evenly.
+            reshard_after_forward: True, False, None = True except at the root, n = each rank keeps 1/n.
+            unused: what a parameter without a gradient adds: "zero", or "skip" on which ranks must agree.
+            host_memory: whole parameters lie in memory given by `Unit.set_memory`.
+        """
+        dtypes = {"param_dtype": param_dtype, "reduce_dtype": reduce_dtype, "output_dtype": output_dtype,
+                  "grad_dtype": grad_dtype}
+        fields: dict[str, Any] = {key: 0 if value is None else dtype_number(value) for key, value in dtypes.items()}
+        fields |= settings.reshard_fields(reshard_after_forward)
+        fields |= {"layout": word("layout", layout, _LAYOUTS), "unused": word("unused", unused, settings.UNUSED),
+                   "flags": int(offload) | 2 * int(host_memory)}
+        made = Unit(native.shw_hsdp_unit_create(self._handle, name, fields), name, self)
+        self.units.append(made)
+        return made
+
+    def finalize_backward(self) -> None:
+        """The backward is over: reduces what was not reduced yet, and in the last backward of an iteration waits for all.
+        AbortedError naming the first unit that ranks ran in different orders."""
+        native.shw_hsdp_finalize_backward(self._handle)
+        self._forget_taken()
+
+    def step_event(self) -> None:
+        """Parameters of the shards have changed: what was gathered before is of no use. Shards of a unit that is being gathered
+        stay as they are, so a host that may have asked for that calls this before the change, too."""
+        native.shw_hsdp_step_event(self._handle, 0)
+        self._forget_taken()
+
+    def reset(self) -> None:
+        """Recovery, on all ranks: gives up what is under way, drops all gradients and what was gathered. After a failure the mesh
+        needs new communicators first."""
+        native.shw_hsdp_reset(self._handle)
+        self._forget_taken()
+
+    def global_norm(self, p: float = 2.0) -> float:
+        """Norm of order `p` of the gradients of all shards, replicas counted once; equal on all ranks."""
+        found: float = native.shw_hsdp_global_norm(self._handle, p)
+        return found
+
+    def scale_grads(self, factor: float) -> None:
+        """Multiplies all gradients of the shards."""
+        native.shw_hsdp_scale_grads(self._handle, factor)
+
+    def zero_grads(self) -> None:
+        """Drops all gradients of the shards."""
+        native.shw_hsdp_zero_grads(self._handle)
+
+    def set(self, **values: Any) -> None:
+        """Sets values of the context (max_inflight_reduce, prefetch_depth, is_last_backward), or of all units (see Unit.set)."""
+        for name, value in values.items():
+            key = settings.key_of_context(name)
+            if key is not None:
+                number = -1 if name == "prefetch_depth" and not value else int(value)
+                native.shw_hsdp_set_i64(self._handle, key, number)
+                continue
+            for unit_key, number_of in settings.keys_of(name, value):
+                call = native.shw_hsdp_set_f64 if unit_key == settings.DIVIDE_FACTOR else native.shw_hsdp_set_i64
+                call(self._handle, unit_key, number_of)
+
+    def add_to_state(self, state: State, prefix: str = "", what: str = "params") -> None:
+        """Adds what this rank holds of all sealed units, "params" or "grads", under `prefix`; the state keeps the context alive.
+        After a load into it call `step_event`. FailedPreconditionError where gradients still travel."""
+        native.shw_hsdp_add_to_state(self._handle, prefix, word("what", what, _CONTENT), state._handle)
+
+    def stats(self, kind: str | None = None) -> memory.Memory:
+        """Memory that is and was held for one kind of buffer ("shard", "gathered", "params", ...), None = all."""
+        number = memory.ALL if kind is None else word("kind", kind, memory.KINDS)
+        return memory.Memory.of(native.shw_hsdp_stats(self._handle, number))
+
+    def close(self) -> None:
+        """Releases the context: what is under way is given up, and other ranks that wait for it are told. Twice is fine."""
+        for unit in self.units:
+            unit.close()
+        native.shw_py_close(self._handle)
+
+    def _forget_taken(self) -> None:
+        for unit in self.units:
+            unit._forget_taken()
+
+    def __enter__(self) -> Hsdp:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TorchContext: the units of one model, made when its root runs forward for the first time."""
+from __future__ import annotations
+
+import itertools
+import weakref
+
+import torch
+from torch import nn
+
+from ...hsdp import Hsdp
+from ._placement import ContextMesh
+from ._unit import TorchUnit
+
+_all: weakref.WeakSet[TorchContext] = weakref.WeakSet()
+_numbers = itertools.count()
+_TRAVELLING = ("packed", "scattering", "replicating")
+
+
+class TorchContext:
+    """Units in the order in which modules are defined, the root first."""
+
+    def __init__(self, units: list[tuple[str, TorchUnit]], timeout: float | None) -> None:
+        self.number = next(_numbers)
+        self.units = [unit for _, unit in units]
+        place = self.units[0].place
+        for name, unit in units:
+            if unit.place.mesh != place.mesh:
+                raise ValueError(f"{name} is sharded over {unit.place.mesh}, and {units[0][0]} over {place.mesh}: the modules of "
+                                 "one model share a mesh")
+        secondary = {unit.reshard_after_forward for unit in self.units
+                     if unit.reshard_after_forward is not None and not isinstance(unit.reshard_after_forward, bool)}
+        self._mesh = ContextMesh(place, secondary, timeout)
+        self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis, timeout=timeout)
+        for name, unit in units:
+            unit.attach(self.hsdp, name)
+        self.is_last_backward = True
+        self.finalizes_by_hand = False
+        self.open_finalizations = 0  # that nobody has waited for
+        self._waits_for_end = False  # the end of a backward will be told
+        _all.add(self)
+
+    def begin_forward(self) -> None:
+        """The root runs: what an optimizer changed is seen."""
+        if self.open_finalizations > 0:
+            raise RuntimeError("a finalization of backward is not waited for: call wait() of what finalize_backward gave")
+        if any([unit.look_for_changes() for unit in self.units]):
+            self.hsdp.step_event()
+            for unit in self.units:
+                unit.follow_state()
+
+    def begin_backward(self) -> None:
+        """Once per backward: hears when it ends."""
+        if self._waits_for_end:
+            return
+        self._waits_for_end = True
+        torch.autograd.Variable._execution_engine.queue_callback(self.end_backward)
+
+    def end_backward(self) -> None:
+        """The end of a backward, unless the host ends it."""
+        self._waits_for_end = False
+        if not self.finalizes_by_hand:
+            self.finalize()
+
+    def finalize(self) -> None:
+        """Reduces what no module has handed over, and gives gradients to the sharded parameters."""
+        for unit in reversed(self.units):
+            if any(each.whole is not None and each.whole.grad is not None for each in unit.params):
+                unit.post_backward()
+        self.hsdp.set(is_last_backward=self.is_last_backward)
+        self.hsdp.finalize_backward()
+        for unit in self.units:
+            unit.follow_state()
+            if self.is_last_backward:
+                unit.take_gradients()
+        if self.is_last_backward:
+            self.hsdp.zero_grads()
+
+    def has_reductions(self) -> bool:
+        """Whether sums of gradients are on their way."""
+        return any(unit.core is not None and unit.core.grad_state in _TRAVELLING for unit in self.units)
+
+    def abort(self, message: str) -> None:
+        """Other ranks raise an error with the message; this context has failed."""
+        self._mesh.abort(message)
+
+    def recover(self) -> None:
+        """After a failed iteration, on all ranks."""
+        self._waits_for_end = False
+        self._mesh.connect()
+        self.hsdp.reset()
+        for unit in self.units:
+            for each in unit.params:
+                if each.whole is not None:
+                    each.whole.grad = None
+            unit.follow_state()
+
+
+def context_of(root: nn.Module, units: list[tuple[str, TorchUnit]], timeout: float | None) -> TorchContext:
+    """The context of the units below a root. RuntimeError where some belong to another."""
+    for name, unit in units:
+        if unit.core is not None:
+            raise RuntimeError(f"{name or type(root).__name__} ran forward by itself before the module around it "
+                               f"({type(root).__name__}) did: run the outermost one first")
+    return TorchContext(units, timeout)
+
+
+def all_contexts() -> list[TorchContext]:
+    """Contexts of this process, in the order in which they were made."""
+    return sorted(_all, key=lambda each: each.number)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a unit: the sharded DTensor that optimizers see, and the whole tensor that a module computes with."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor, Shard
+
+from ...errors import InvalidArgumentError
+from ._placement import MeshPlace
+
+PlacementFn = Callable[[nn.Parameter], Any]
+
+
+class ManagedParameter:
+    """One parameter and every place of modules that refers to it."""
+
+    def __init__(self, name: str, param: nn.Parameter, place: MeshPlace, shard_dim: int | None) -> None:
+        self.name = name
+        self.aliases: list[str] = []
+        self.owners: list[tuple[nn.Module, str]] = []
+        self.shape, self.dtype = param.shape, param.dtype
+        self.shard_dim = shard_dim
+        self._place = place
+        local = place.part(param.detach(), shard_dim).clone(memory_format=torch.contiguous_format)
+        self.sharded = nn.Parameter(place.dtensor(local, shard_dim, param.shape), requires_grad=param.requires_grad)
+        self.whole: nn.Parameter | None = None
+        self.seen_version = (-1, -1)
+        self.address = 0  # of the shard in memory of the library
+
+    @property
+    def local(self) -> torch.Tensor:
+        """This rank's part of the sharded parameter."""
+        return self.sharded._local_tensor  # type: ignore[attr-defined,no-any-return]
+
+    def version(self) -> tuple[int, int]:
+        """Changes with what is written into the shard: through the DTensor, or into its part of this rank."""
+        return self.sharded._version, self.local._version
+
+    def make_whole(self, dtype: torch.dtype) -> None:
+        """A whole parameter without memory."""
+        tensor = torch.empty(self.shape, dtype=dtype)
+        tensor.untyped_storage().resize_(0)
+        self.whole = nn.Parameter(tensor, requires_grad=self.sharded.requires_grad)
+
+    def whole_bytes(self) -> int:
+        """Bytes of the whole parameter."""
+        assert self.whole is not None
+        return self.whole.numel() * self.whole.element_size()
+
+    def move_to(self, memory: torch.Tensor) -> None:
+        """The shard lies in `memory` from here on, with the values that it has."""
+        with torch.no_grad():
+            memory.copy_(self.local)
+        self.local.data = memory
+        self.address = memory.data_ptr()
+        self.seen_version = self.version()
+
+    def show(self, whole: bool) -> None:
+        """Modules see the whole parameter or the sharded one."""
+        shown = self.whole if whole else self.sharded
+        for module, attribute in self.owners:
+            module._parameters[attribute] = shown
+
+    def take_gradient(self, local: torch.Tensor, attribute: str) -> None:
+        """Adds the gradient of the shard to what is there."""
+        there = getattr(self.sharded, attribute, None)
+        if there is None:
+            setattr(self.sharded, attribute, self._place.dtensor(local, self.shard_dim, self.shape))
+        else:
+            there._local_tensor.add_(local)
+
+
+def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
+                       ignored: set[nn.Parameter], replicated: set[nn.Parameter],
+                       placement_fn: PlacementFn | None) -> list[ManagedParameter]:
+    """All parameters below the modules that no unit inside them has, one for each tensor. Those modules refer to the sharded
+    parameters afterwards."""
+    found: dict[nn.Parameter, ManagedParameter] = {}
+    for root in modules:
+        for prefix, module in _own_modules("", root, taken):
+            for attribute, param in list(module._parameters.items()):
+                if param is None or param in ignored:
+                    continue
+                name = f"{prefix}{attribute}"
+                if param not in found:
+                    _check(name, param)
+                    dim = None if param in replicated else _dimension(name, param, place, placement_fn)
+                    found[param] = ManagedParameter(name, param, place, dim)
+                else:
+                    found[param].aliases.append(name)
+                found[param].owners.append((module, attribute))
+    for each in found.values():
+        each.show(whole=False)
+    return list(found.values())
+
+
+def _own_modules(prefix: str, module: nn.Module, taken: Callable[[nn.Module], bool]) -> list[tuple[str, nn.Module]]:
+    own = [(prefix, module)]
+    for name, child in module.named_children():
+        if not taken(child):
+            own += _own_modules(f"{prefix}{name}.", child, taken)
+    return own
+
+
+def _check(name: str, param: nn.Parameter) -> None:
+    if isinstance(param, DTensor):
+        raise InvalidArgumentError(f"parameter {name} is a DTensor already, on {param.device_mesh}: parameters of tensor "
+                                   "parallelism are not taken", {"parameter": name})
+    if param.dim() == 0:
+        raise InvalidArgumentError(f"parameter {name} has no dimension and cannot be cut: give it one of 1 element, or list it in "
+                                   "ignored_params", {"parameter": name})
+    if not param.is_contiguous():
+        raise NotImplementedError(f"parameter {name} is not contiguous (strides {tuple(param.stride())}): make it so before "
+                                  "fully_shard")
+
+
+def _dimension(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> int:
+    placement = None if placement_fn is None else placement_fn(param)
+    if placement is None:
+        return 0
+    if not isinstance(placement, Shard):
+        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}; it must be None or a Shard",
+                                   {"parameter": name})
+    dim: int = placement.dim + param.dim() if placement.dim < 0 else placement.dim
+    if not 0 <= dim < param.dim():
+        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}, which has {param.dim()} dimensions",
+                                   {"parameter": name})
+    if dim > 0 and param.size(dim) % place.shard_size != 0:
+        raise NotImplementedError(f"parameter {name} of shape {tuple(param.shape)} cannot be cut evenly along dimension {dim} "
+                                  f"by {place.shard_size} ranks: only the first dimension may be uneven")
+    return dim

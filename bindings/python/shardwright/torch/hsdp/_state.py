@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ModuleState: what fully_shard knows of a module that it was called with."""
+from __future__ import annotations
+
+import weakref
+
+from torch import nn
+
+from ._context import TorchContext, context_of
+from ._unit import TorchUnit
+
+_states: weakref.WeakKeyDictionary[nn.Module, ModuleState] = weakref.WeakKeyDictionary()
+
+
+class ModuleState:
+    """Its unit, and the context once there is one."""
+
+    def __init__(self, module: nn.Module, unit: TorchUnit, timeout: float | None) -> None:
+        self._module = weakref.ref(module)
+        self.unit = unit
+        self.context: TorchContext | None = None
+        self.is_root = False
+        self.runs = False  # forward has begun and not ended
+        self._timeout = timeout
+
+    def begin(self) -> TorchContext:
+        """The context; the module that asks first becomes the root of it. Collective then."""
+        module = self._module()
+        assert module is not None
+        if self.context is None:
+            below = [(name, state_of(each)) for name, each in module.named_modules()]
+            states = [(name, state) for name, state in below if state is not None]
+            units = {id(state.unit): (name or type(module).__name__, state.unit) for name, state in reversed(states)}
+            self.is_root = True
+            context = context_of(module, list(reversed(units.values())), self._timeout)
+            for _, state in states:
+                state.context = context
+        assert self.context is not None
+        return self.context
+
+
+def state_of(module: nn.Module) -> ModuleState | None:
+    """None where fully_shard was not called with the module."""
+    return _states.get(module)
+
+
+def remember(module: nn.Module, state: ModuleState) -> None:
+    """From here on the module has that state."""
+    _states[module] = state

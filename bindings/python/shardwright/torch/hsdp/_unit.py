@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TorchUnit: the parameters of one call of fully_shard, and what a phase does with them. Before the first forward it has no
+context; then its shards move into memory of the library."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.dlpack import from_dlpack
+
+from ... import hsdp
+from ._parameters import ManagedParameter
+from ._placement import MeshPlace
+from .policies import MixedPrecisionPolicy
+
+
+def dtype_name(dtype: torch.dtype | None) -> str | None:
+    """The library's name of a torch dtype."""
+    return None if dtype is None else str(dtype).removeprefix("torch.")
+
+
+class TorchUnit:
+    """Parameters that are gathered and reduced together."""
+
+    def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
+                 reshard_after_forward: bool | int | None, layout: str) -> None:
+        self.modules, self.params, self.place, self.policy = modules, params, place, policy
+        self.name = type(modules[0]).__name__
+        self.reshard_after_forward = reshard_after_forward
+        self.layout = layout
+        self.settings: dict[str, Any] = {}  # to be set once there is a context
+        self.core: hsdp.Unit | None = None
+        self.keeps_memory = False  # of whole parameters while they are sharded
+        self._shows_whole = False
+
+    def attach(self, context: hsdp.Hsdp, name: str) -> None:
+        """Makes the unit of the library. Collective."""
+        self.name = name
+        for each in self.params:
+            if each.local.is_meta:
+                raise RuntimeError(f"parameter {each.name} of {name} is on the meta device: give it memory and values "
+                                   "(module.to_empty, then initialise) before the first forward")
+        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
+        core = context.unit(name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
+                            grad_dtype=main_grad, layout=self.layout, reshard_after_forward=self.reshard_after_forward,
+                            host_memory=True)
+        core.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
+                                    shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
+                                    frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in self.params])
+        core.seal()
+        self.core = core
+        for index, each in enumerate(self.params):
+            self._frozen_as(index, each)
+            each.make_whole(self.policy.param_dtype or each.dtype if each.dtype.is_floating_point else each.dtype)
+            each.move_to(from_dlpack(core.local(index)))
+        core.set(**self.settings)
+
+    def set(self, **values: Any) -> None:
+        """Settings of hsdp.Unit, now or once there is a context."""
+        self.settings |= values
+        if self.core is not None:
+            self.core.set(**values)
+
+    # ---- what changed since the last iteration ----
+
+    def look_for_changes(self) -> bool:
+        """Whether a shard was changed by the host since it was looked at; shards that the host moved come back."""
+        assert self.core is not None
+        changed = False
+        for index, each in enumerate(self.params):
+            if each.whole is not None and each.whole.requires_grad != each.sharded.requires_grad:
+                each.whole.requires_grad_(each.sharded.requires_grad)
+                self._frozen_as(index, each)
+            if each.local.data_ptr() != each.address and each.local.numel() > 0:
+                each.move_to(from_dlpack(self.core.local(index)))
+                changed = True
+            elif each.version() != each.seen_version:
+                each.seen_version = each.version()
+                changed = True
+        return changed
+
+    def _frozen_as(self, index: int, param: ManagedParameter) -> None:
+        assert self.core is not None
+        if param.dtype.is_floating_point:
+            self.core.set_frozen(index, not param.sharded.requires_grad)
+
+    # ---- phases ----
+
+    def pre_forward(self, counts: bool) -> None:
+        """The modules compute with whole parameters. counts: backward follows."""
+        core = self._with_memory()
+        core.pre_forward(recompute=not counts)
+        self._show(whole=True)
+
+    def post_forward(self, counts: bool, recompute: bool) -> None:
+        """Reshards as the policy says."""
+        assert self.core is not None
+        if counts or recompute:
+            self.core.post_forward(recompute=recompute)
+        else:
+            self.core.reshard("forward")
+        self.follow_state()
+
+    def pre_backward(self) -> None:
+        """Whole parameters are there again."""
+        self._with_memory().pre_backward()
+        self._show(whole=self.core is not None and self.core.state == "unsharded")
+
+    def post_backward(self) -> None:
+        """Hands the gradients over and lets them travel."""
+        assert self.core is not None
+        found = [(index, each.whole.grad) for index, each in enumerate(self.params)
+                 if each.whole is not None and each.whole.grad is not None]
+        for each in self.params:
+            if each.whole is not None:
+                each.whole.grad = None
+        if found:
+            self.core.add_grads([index for index, _ in found], [grad.contiguous() for _, grad in found], take=True)
+        self.core.post_backward()
+        self.follow_state()
+
+    def take_gradients(self) -> None:
+        """What the library has summed becomes the gradient of the sharded parameters."""
+        assert self.core is not None
+        attribute = "main_grad" if self.policy.apply_grad_on_fp32_main_grad else "grad"
+        for index, (address, shape, *_) in enumerate(self.core.views("grad")):
+            if address == 0:
+                continue
+            local = from_dlpack(self.core.grad(index)).clone() if 0 not in shape else \
+                torch.zeros(shape, dtype=self.params[index].dtype)
+            self.params[index].take_gradient(local, attribute)
+
+    def unshard(self, async_op: bool) -> hsdp.Work | None:
+        """Gathers; with async_op `wait_unsharded` ends it."""
+        work = self._with_memory().unshard(async_op)
+        if work is None:
+            self._show(whole=True)
+        return work
+
+    def wait_unsharded(self, work: hsdp.Work) -> None:
+        """Waits for a gather; does nothing where the unit was resharded since."""
+        assert self.core is not None
+        if self.core.state == "gathering":
+            self._with_memory()
+        work.wait()
+        if self.core.state == "unsharded":
+            self._show(whole=True)
+
+    def reshard(self) -> None:
+        """Modules have their shards."""
+        if self.core is None:
+            return
+        self.core.reshard()
+        self.follow_state()
+
+    def follow_state(self) -> None:
+        """Modules see what the library has; memory that it does not use is freed."""
+        assert self.core is not None
+        if self.core.state == "unsharded":
+            return
+        self._show(whole=False)
+        for each in self.params:
+            if each.whole is not None and not self.keeps_memory:
+                each.whole.untyped_storage().resize_(0)
+        self.core.set_memory([0] * len(self.params), [0] * len(self.params))
+
+    def _with_memory(self) -> hsdp.Unit:
+        """The unit of the library, and memory for what it gathers."""
+        assert self.core is not None
+        if self.core.state == "unsharded":
+            return self.core
+        addresses, sizes = [], []
+        for each in self.params:
+            assert each.whole is not None
+            size = each.whole_bytes()
+            each.whole.untyped_storage().resize_(size)
+            addresses.append(each.whole.data_ptr() if size else 0)
+            sizes.append(size)
+        self.core.set_memory(addresses, sizes)
+        return self.core
+
+    def _show(self, whole: bool) -> None:
+        if self._shows_whole == whole:
+            return
+        self._shows_whole = whole
+        for each in self.params:
+            each.show(whole)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fully_shard: makes a module, or a list of modules, a unit."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor
+
+from ...errors import InvalidArgumentError
+from ._hooks import forward_method, install
+from ._parameters import PlacementFn, managed_parameters
+from ._placement import MeshPlace, whole_world
+from ._state import ModuleState, remember, state_of
+from ._unit import TorchUnit
+from .module import HSDPModule
+from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+
+ModuleT = TypeVar("ModuleT", bound="nn.Module | list[nn.Module]")
+_classes: dict[type, type] = {}
+
+
+def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+                shard_placement_fn: PlacementFn | None = None, mp_policy: MixedPrecisionPolicy | None = None,
+                offload_policy: OffloadPolicy | None = None, ignored_params: set[nn.Parameter] | None = None,
+                device: torch.device | str | None = None, replicate_params: set[nn.Parameter] | None = None,
+                layout: str = "row", timeout: float | None = None) -> ModuleT:
+    """Makes the parameters below a module, or below several, that no inner call has taken, one unit: sharded between uses,
+    gathered before forward and backward, their gradients summed over all ranks. Call it on inner modules first. Returns the
+    module, whose class is `HSDP<Class>` afterwards.
+
+    Args:
+        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks.
+        reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
+            root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
+        shard_placement_fn: gives a Shard for each parameter, or None for Shard(0). Only the first dimension may be uneven.
+        mp_policy: dtypes, None = as stored.
+        offload_policy: CPUOffloadPolicy, or None.
+        ignored_params: not sharded and not touched.
+        device: None or the CPU.
+        replicate_params: whole on each rank, gradients summed over all.
+        layout: "row", as FSDP2 cuts.
+        timeout: seconds of each collective, None = 1,800.
+    Raises InvalidArgumentError (a ValueError) naming the module or parameter, NotImplementedError for what is not there.
+    """
+    modules = _checked_modules(module)
+    place = MeshPlace(mesh if mesh is not None else whole_world())
+    policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
+    _check_options(policy, offload_policy, device, layout)
+    params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
+                                replicated=set(replicate_params or ()), placement_fn=shard_placement_fn)
+    unit = TorchUnit(modules, params, place, policy, _policy_of(reshard_after_forward, place.shard_size), layout)
+    for each in modules:
+        state = ModuleState(each, unit, timeout)
+        remember(each, state)
+        install(each, state)
+        each.__class__ = _class_of(type(each))
+    return module
+
+
+def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
+    """A method of a module that fully_shard was called with gathers and reshards as forward does; nothing for other modules.
+    InvalidArgumentError where there is no such method."""
+    if not callable(getattr(module, method_name, None)):
+        raise InvalidArgumentError(f"{type(module).__name__} has no method {method_name!r}")
+    state = state_of(module)
+    if state is not None:
+        forward_method(module, state, method_name)
+
+
+def _checked_modules(module: Any) -> list[nn.Module]:
+    modules = module if isinstance(module, list) else [module]
+    if not modules or not all(isinstance(each, nn.Module) for each in modules):
+        raise InvalidArgumentError(f"fully_shard takes a module or a list of modules, found {module!r}")
+    for each in modules:
+        name = type(each).__name__
+        if state_of(each) is not None:
+            raise InvalidArgumentError(f"fully_shard was called with this {name} before")
+        if isinstance(each, (nn.ModuleList, nn.ModuleDict)):
+            raise InvalidArgumentError(f"{name} has no forward: call fully_shard with the modules in it")
+        if any(isinstance(param, DTensor) for param in each.parameters(recurse=False)):
+            raise InvalidArgumentError(f"parameters of this {name} are DTensors already: fully_shard was called with a module "
+                                       "around it before (call it on inner modules first), or they are of tensor parallelism, "
+                                       "which is not taken")
+    return modules
+
+
+def _check_options(policy: Any, offload: Any, device: Any, layout: str) -> None:
+    if not isinstance(policy, MixedPrecisionPolicy):
+        raise InvalidArgumentError(f"mp_policy is {policy!r}, not a MixedPrecisionPolicy")
+    if offload is not None and not isinstance(offload, (OffloadPolicy, CPUOffloadPolicy)):
+        raise InvalidArgumentError(f"offload_policy is {offload!r}, not an OffloadPolicy")
+    if device is not None and torch.device(device).type != "cpu":
+        raise NotImplementedError(f"fully_shard runs on the CPU, found device {device}")
+    if layout != "row":
+        raise InvalidArgumentError(f"layout is {layout!r}; parameters that are DTensors are cut by rows: it must be 'row'")
+
+
+def _policy_of(value: Any, size: int) -> bool | int | None:
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, int):
+        raise InvalidArgumentError(f"reshard_after_forward is {value!r}; it must be a bool, a number of ranks or None")
+    if value == 1:
+        return False
+    if value == size:
+        return True
+    if value < 1 or size % value != 0:
+        raise InvalidArgumentError(f"reshard_after_forward is {value}, which does not divide the {size} ranks of the shard axis")
+    return value
+
+
+def _class_of(kind: type) -> type:
+    if kind not in _classes:
+        _classes[kind] = type(f"HSDP{kind.__name__}", (HSDPModule, kind), {"__module__": kind.__module__})
+    return _classes[kind]
