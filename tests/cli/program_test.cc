@@ -335,5 +335,70 @@ TEST_F(Program, AnswersInAScriptWithFewThreadsAndLittleMemory) {
   EXPECT_EQ(run("digest ckpt --memory lots").code, 2);
 }
 
+std::string golden(std::string_view path) {
+  const char* const source = std::getenv("SHW_SOURCE_DIR");
+  const std::string root = source != nullptr ? source : std::filesystem::current_path().string();
+  return root + "/tests/golden/" + std::string(path);
+}
+
+TEST_F(Program, ScanListsWhatPicklesWouldCallAndRefusesWhatIsNotKnown) {
+  const Outcome sound = run("scan " + golden("torch_dcp/dcp_nested_single/ckpt"));
+  EXPECT_EQ(sound.code, 0) << sound.err;
+  EXPECT_HAS(sound.out, "0 imports not known");
+  const std::string unsafe = golden("torch_dcp/bad_dcp_malicious_metadata/ckpt");
+  const Outcome found = run("scan " + unsafe);
+  EXPECT_EQ(found.code, 4) << found.err;
+  EXPECT_HAS(found.out, "UNKNOWN posix.system: called 1 time  (.metadata at 1329)");
+  EXPECT_EQ(run("info " + unsafe).code, 4);
+  const Json json = Json::parse(run("scan --json " + unsafe).out);
+  EXPECT_EQ(json["unknown"], 1);
+  EXPECT_EQ(json["globals"][0]["module"], "posix");
+  EXPECT_EQ(json["globals"][0]["offset"], 1329);
+  EXPECT_EQ(run("scan nowhere").code, 2);
+  EXPECT_EQ(run("scan ckpt").code, 0) << "ours has no pickles";
+  std::ofstream(path("cut.pkl"), std::ios::binary) << "\x80\x02]q";
+  EXPECT_EQ(run("scan cut.pkl").code, 1);
+}
+
+TEST_F(Program, ScanWritesCleanMetadataBeside) {
+  const std::string unsafe = golden("torch_dcp/bad_dcp_malicious_item/ckpt");
+  const std::string before = file_text(unsafe + "/.metadata");
+  const Outcome cleaned = run("scan " + unsafe + " --sanitize clean");
+  EXPECT_EQ(cleaned.code, 4) << "of the original: " << cleaned.err;
+  EXPECT_HAS(cleaned.out, "left out: razanne.1");
+  EXPECT_EQ(file_text(unsafe + "/.metadata"), before);
+  const Outcome alone = run("scan clean/.metadata");
+  EXPECT_EQ(alone.code, 0) << alone.out;
+  EXPECT_EQ(run("ls clean").code, 0);
+  EXPECT_EQ(run("scan " + unsafe + " --sanitize clean").code, 2) << "nothing is written over";
+}
+
+TEST_F(Program, ChecksumsOfArchivesAreComparedByDigestsAndVerification) {
+  std::filesystem::copy(golden("torch_dcp/dcp_sharded_tensor_w2/ckpt"), path("flipped"));
+  const std::string file = path("flipped/__0_0.distcp");
+  std::string bytes = file_text(file);
+  bytes[bytes.find("archive/data/0") + 76] ^= 1;  // where the payload begins
+  std::ofstream(file, std::ios::binary) << bytes;
+  const Outcome digest = run("digest flipped");
+  EXPECT_EQ(digest.code, 1) << digest.out;
+  EXPECT_HAS(digest.err, "CRC-32");
+  EXPECT_HAS(digest.err, "__0_0.distcp");
+  const Outcome verified = run("verify --deep flipped");
+  EXPECT_EQ(verified.code, 1) << verified.out;
+  EXPECT_HAS(verified.out, "CRC-32");
+}
+
+TEST_F(Program, EveryCommandTakesFilesAndDirectoriesOfTorch) {
+  for (const char* place : {"torch_dcp/dcp_nested_single/ckpt", "torch_dcp/dcp_rank_local_w2/ckpt",
+                            "torch_dcp/dcp_zstd_w2/ckpt", "torch_save/pt_nested/value.pt"}) {
+    for (const char* command :
+         {"info", "ls", "tree", "verify", "verify --deep", "digest", "scan"}) {
+      const Outcome outcome = run(std::string(command) + " " + golden(place));
+      EXPECT_EQ(outcome.code, 0) << command << " " << place << ": " << outcome.err;
+      EXPECT_NE(outcome.out, "") << command << " " << place;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shardwright::cli

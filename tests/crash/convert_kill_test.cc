@@ -136,8 +136,12 @@ TEST_P(ConvertKill, LosesNothingAndGoesOn) {
   RecordProperty("kills", static_cast<int>(kills));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, ConvertKill, testing::Values("native", "safetensors"),
-                         [](const auto& each) { return std::string(each.param); });
+INSTANTIATE_TEST_SUITE_P(Formats, ConvertKill,
+                         testing::Values("native", "safetensors", "torch-dcp"),
+                         [](const auto& each) {
+                           return std::string(each.param == std::string("torch-dcp") ? "torch_dcp"
+                                                                                     : each.param);
+                         });
 
 }  // namespace
 }  // namespace shardwright::crash

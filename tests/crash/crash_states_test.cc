@@ -375,6 +375,28 @@ TEST_F(SharedFilesTest, NoStateAfterACrashLosesWhatWasCommitted) {
   EXPECT_GE(states_, 400U);
 }
 
+// Files beside those of others, in one directory with the index that names them.
+class TorchDcpTest : public CrashStatesTest {
+ protected:
+  TorchDcpTest() { options_.format = "torch-dcp"; }
+};
+
+TEST_F(TorchDcpTest, NoStateAfterACrashLosesWhatWasCommitted) {
+  std::vector<Workload> workloads;
+  for (const int32_t ranks : {1, 2, 3})
+    workloads.push_back(record(fmt::format("overwrite by {}", ranks), two_worlds(ranks)));
+  std::vector<World> sizes;
+  sizes.push_back(sizes_world(2, 5));
+  sizes.push_back(sizes_world(3, 6));
+  workloads.push_back(record("sizes", std::move(sizes)));
+  workloads.push_back(record_failure_and_gc());
+  workloads.push_back(record("large", large_worlds()));
+  for (const Workload& workload : workloads)
+    EXPECT_EQ(check(workload, workload.name == "large" ? uint64_t{1} << 20 : 4096), "");
+  RecordProperty("states", static_cast<int>(states_));
+  EXPECT_GE(states_, 250U);
+}
+
 // Each way of spoiling a sound save that overwrites another; commit: the key whose commit it is.
 void CrashStatesTest::expect_found(const Mutants& mutants, std::string_view commit) {
   const Workload sound = record("mutant", two_worlds(2));
@@ -433,6 +455,28 @@ TEST_F(CrashStatesTest, EveryMutantOfTheProtocolIsFound) {
        }},
   };
   expect_found(mutants, "manifest");
+}
+
+TEST_F(TorchDcpTest, EveryMutantOfTheProtocolIsFound) {
+  const Mutants mutants = {
+      {"files are not synced",
+       [](auto* log, size_t after) { drop(log, after, Operation::kSync, ".distcp"); }},
+      {"names are not synced",
+       [](auto* log, size_t after) { drop(log, after, Operation::kSyncPrefix, "ckpt"); }},
+      {"the index is not synced",
+       [](auto* log, size_t after) { drop(log, after, Operation::kSync, ".metadata"); }},
+      {"the index is committed before files are synced",
+       [](auto* log, size_t after) {
+         move_before(log, find_call(*log, after, Operation::kCommit, ".metadata"),
+                     find_call(*log, after, Operation::kSync, ".distcp"));
+       }},
+      {"the old files go before the commit",
+       [](auto* log, size_t after) {
+         move_before(log, find_call(*log, after, Operation::kRemove, ".distcp"),
+                     find_call(*log, after, Operation::kCommit, ".metadata"));
+       }},
+  };
+  expect_found(mutants, ".metadata");
 }
 
 TEST_F(SharedFilesTest, EveryMutantOfTheProtocolIsFound) {

@@ -33,13 +33,14 @@ std::string text_of(shw_status status, shw_error* error) {
   return text;
 }
 
-std::string save(shw_context* context, const std::string& path, uint64_t number) {
+std::string save(shw_context* context, const std::string& path, uint64_t number, int32_t format) {
   const std::string metadata = fmt::format("number{}", number);
   const uint64_t offsets[] = {0, 6, metadata.size()};
   shw_save_options options = SHW_SAVE_OPTIONS_INIT;
   options.metadata = metadata.c_str();
   options.metadata_offsets = offsets;
   options.metadata_count = 1;
+  options.format = format;
   numbered_state state{};
   if (numbered_create(&state, number, 0, 1, 1) == 0) return "no memory";
   shw_error* error = nullptr;
@@ -60,19 +61,30 @@ std::string collect_garbage(shw_context* context, const std::string& path) {
   return status == SHW_OK ? "" : "gc fails: " + text_of(status, error);
 }
 
+// Generation of a file that a checkpoint of one rank has, "" where it has no such file.
+std::string generation_of(const std::string& name, int32_t format) {
+  const auto between = [&](std::string_view before, std::string_view after) -> std::string {
+    const bool is_one = name.size() > before.size() + after.size() && name.starts_with(before) &&
+                        name.ends_with(after);
+    return is_one ? name.substr(before.size(), name.size() - before.size() - after.size()) : "";
+  };
+  if (format != SHW_FORMAT_TORCH_DCP) return between("", "/rank-00000.shw");
+  const std::string of_data = between("__0_0.", ".distcp");
+  return of_data.empty() ? between(".shardwright.", ".digests") : of_data;
+}
+
 // Files at a path whose names are not those of one checkpoint of one rank.
-std::string surplus(const std::string& path) {
+std::string surplus(const std::string& path, int32_t format) {
+  const std::string index = format == SHW_FORMAT_TORCH_DCP ? ".metadata" : "manifest.shw";
   std::set<std::string> generations;
   std::string more;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     const std::string name = entry.path().lexically_relative(path).string();
-    if (entry.is_directory()) {
-      generations.insert(name);
-    } else if (name != "manifest.shw" && name != ".lock" && !name.ends_with("/rank-00000.shw")) {
-      more += " " + name;
-    }
+    const std::string generation = entry.is_directory() ? name : generation_of(name, format);
+    if (!generation.empty()) generations.insert(generation);
+    if (generation.empty() && name != index && name != ".lock") more += " " + name;
   }
-  if (generations.size() != 1) more += fmt::format(" ({} folders)", generations.size());
+  if (generations.size() != 1) more += fmt::format(" ({} generations)", generations.size());
   return more;
 }
 
@@ -103,7 +115,7 @@ std::string make_fast_directory() {
   return pattern;
 }
 
-StateChecker::StateChecker() : directory_(make_fast_directory()) {
+StateChecker::StateChecker(int32_t format) : format_(format), directory_(make_fast_directory()) {
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
   options.threads = 1;
   if (shw_context_create(&options, &context_, nullptr) != SHW_OK)
@@ -182,10 +194,10 @@ std::string StateChecker::violation_at(const std::string& path, const Expected& 
 }
 
 std::string StateChecker::follow_up_violation(const std::string& path, uint64_t number) {
-  std::string broken = save(context_, path, number);
+  std::string broken = save(context_, path, number, format_);
   if (broken.empty()) broken = collect_garbage(context_, path);
   if (broken.empty()) {
-    const std::string more = surplus(path);
+    const std::string more = surplus(path, format_);
     if (!more.empty()) broken = "gc leaves more than is named:" + more;
   }
   uint64_t found = 0;

@@ -43,7 +43,8 @@ std::string make_fast_directory();
 
 class StateChecker {
  public:
-  StateChecker();
+  // format: SHW_FORMAT_ of what is saved.
+  explicit StateChecker(int32_t format = SHW_FORMAT_NATIVE);
   ~StateChecker();
   StateChecker(const StateChecker&) = delete;
   StateChecker& operator=(const StateChecker&) = delete;
@@ -60,6 +61,7 @@ class StateChecker {
   void place(const FileTree& tree);
   void clear();
 
+  const int32_t format_;
   shw_context* context_ = nullptr;
   std::string directory_;
   FileTree placed_;

@@ -6,7 +6,8 @@
 namespace shardwright::crash {
 
 bool is_manifest(const std::string& key) {
-  return key.ends_with("manifest.shw") || key.ends_with(".safetensors.index.json");
+  return key.ends_with("manifest.shw") || key.ends_with(".safetensors.index.json") ||
+         key.ends_with(".metadata");
 }
 
 void StorageModel::write(File* file, const LoggedCall& call) const {

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and world sizes of the cases, read from the text of the files that hold them, so that listing needs no torch."""
+"""World sizes, names and files of the cases, read from the text of the files that hold them, so that listing needs no torch."""
 import ast
 from pathlib import Path
 
-FILES = ("cases.py", "planner_cases.py")
+FILES = ("cases.py", "planner_cases.py", "collective_cases.py", "dcp_cases.py", "dcp_file_cases.py",
+         "dcp_state_cases.py", "dcp_public_cases.py", "hsdp_cases.py")
 
 
 def _sizes(function):
@@ -14,8 +15,9 @@ def _sizes(function):
 
 
 def _read():
-    trees = [ast.parse(Path(__file__).with_name(name).read_text(encoding="ascii")) for name in FILES]
-    found = [(size, f.name) for tree in trees for f in tree.body if isinstance(f, ast.FunctionDef) for size in _sizes(f)]
+    trees = {name: ast.parse(Path(__file__).with_name(name).read_text(encoding="ascii")) for name in FILES}
+    found = [(size, f.name, name) for name, tree in trees.items() for f in tree.body if isinstance(f, ast.FunctionDef)
+             for size in _sizes(f)]
     return sorted(found, key=lambda row: row[0])
 
 

@@ -20,7 +20,7 @@ def free_port():
 
 def launch(world_size, folder, *arguments, seconds=LAUNCH_SECONDS, program="worker.py"):
     """Case name -> list of outcomes, one per rank: "ok" or the text of what went wrong."""
-    port, worker = free_port(), Path(__file__).with_name(program)
+    port, worker = free_port(), Path(__file__).parent / program
     processes = []
     for rank in range(world_size):
         env = os.environ | {"RANK": str(rank), "WORLD_SIZE": str(world_size), "MASTER_ADDR": "127.0.0.1",

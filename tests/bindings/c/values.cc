@@ -113,6 +113,7 @@ void set_words(const Json& words, const std::map<std::string, int32_t*>& fields)
 }
 
 Bytes pattern_bytes(const Json& step, int32_t dtype, const std::vector<int64_t>& shape) {
+  if (step.contains("hex")) return bytes_of_hex(text_of(step, "hex"));
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
   const uint64_t size = shw_dtype_byte_size(dtype, static_cast<uint64_t>(count));

@@ -30,7 +30,7 @@ int32_t word_of(const std::string& option, const std::string& word);
 // Sets the fields of a struct from the words of these options.
 void set_words(const Json& words, const std::map<std::string, int32_t*>& fields);
 
-// Row-major bytes of a tensor step's pattern.
+// Row-major bytes of a tensor step: its hex, or by its pattern.
 Bytes pattern_bytes(const Json& step, int32_t dtype, const std::vector<int64_t>& shape);
 // Moves elements between row-major and column order (2-d).
 Bytes reorder(const Bytes& bytes, const std::vector<int64_t>& shape, bool to_columns);

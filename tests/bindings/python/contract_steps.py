@@ -30,7 +30,10 @@ def text_of(value):
     return value if isinstance(value, str) else value["repeat"] * value["count"]
 
 
-def pattern_bytes(dtype, shape, pattern="bytes", seed=0):
+def pattern_bytes(dtype, shape, step):
+    if "hex" in step:
+        return bytes.fromhex(step["hex"])
+    pattern, seed = step.get("pattern", "bytes"), step.get("seed", 0)
     size = shardwright.zeros(dtype, tuple(shape)).nbytes
     if pattern == "zeros":
         return bytes(size)
@@ -49,7 +52,7 @@ class HostTensor:
 
     def __init__(self, step):
         self.dtype, self.shape = step["dtype"], tuple(step["shape"])
-        data = pattern_bytes(self.dtype, self.shape, step.get("pattern", "bytes"), step.get("seed", 0))
+        data = pattern_bytes(self.dtype, self.shape, step)
         self.value = shardwright.zeros(self.dtype, self.shape)
         self.value.raw()[:] = data
         if step.get("order") == "column" or step.get("read_only"):
@@ -132,9 +135,7 @@ class Runner(PlanningSteps):
 
     def do_expect_tensor(self, step):
         tensor = self.things[step["id"]]
-        expected = bytes.fromhex(step["hex"]) if "hex" in step else pattern_bytes(
-            tensor.dtype, tensor.shape, step.get("pattern", "bytes"), step.get("seed", 0))
-        assert tensor.tobytes() == expected
+        assert tensor.tobytes() == pattern_bytes(tensor.dtype, tensor.shape, step)
 
     def do_storage(self, step):
         kinds = {"memory": shardwright.MemoryStorage, "failing": lambda: shardwright.CustomStorage(FailingStorage())}
@@ -305,6 +306,21 @@ class Runner(PlanningSteps):
 
     def do_cut_plan(self, step):
         self.things[step["plan"]] = self.things[step["plan"]][:-step["drop"]]
+
+    # ---- items of torch for an index of somebody else's; only where torch is ----
+
+    def do_torch_items(self, step):
+        import shardwright.torch
+        path, storage = self.path(step)
+        places, self.things[step["id"]] = shardwright.torch.write_items(self.state(step["state"]), path, step["name"],
+                                                                        storage=storage)
+        assert "places" not in step or [list(place) for place in places] == step["places"], places
+
+    def do_torch_digests(self, step):
+        import shardwright.torch
+        path, storage = self.path(step)
+        shardwright.torch.write_digests(path, (self.directory / step["index"]).read_bytes(),
+                                        [self.things[result] for result in step["results"]], storage=storage)
 
     # ---- files ----
 

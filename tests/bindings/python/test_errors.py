@@ -55,9 +55,9 @@ def test_unknown_options_of_loads(options, texts, path):
     assert caught.value.details["parameter"] == next(iter(options)) and (target["w"] == 7).all()
 
 
-def test_options_that_are_not_there_yet(path):
-    with fails(E.UnimplementedError, "torch_dcp"):
-        shardwright.save(ONE, path, format="torch_dcp")
+def test_a_format_that_is_not_known(path):
+    with fails(E.InvalidArgumentError, "format", "pickles"):
+        shardwright.save(ONE, path, format="pickles")
     assert still_there(path)
 
 

@@ -123,6 +123,8 @@ def hosts(kind):
 def ends_of(kind):
     if kind == "threads":
         return shardwright.thread_collectives(RANKS)
+    if kind == "node":
+        return on_ranks(ends_of(PlainEnd), lambda rank, end: shardwright.NodeCollective(end, timeout=60))
     return [shardwright.CustomCollective(host) for host in hosts(kind)]
 
 
@@ -186,7 +188,7 @@ def part_between(sender, receiver):
     return bytes([65 + 5 * sender + receiver]) * ((2 * sender + receiver) % 4 * 1000)
 
 
-@pytest.mark.parametrize("kind", [PlainEnd, RootedEnd, BetweenAllEnd, "threads"])
+@pytest.mark.parametrize("kind", [PlainEnd, RootedEnd, BetweenAllEnd, "threads", "node"])
 def test_each_rank_gets_what_every_other_has_for_it(kind):
     def work(rank, end):
         parts = [part_between(rank, to) for to in range(RANKS)]
@@ -207,7 +209,7 @@ def test_an_all_to_all_uses_what_the_host_has(kind):
         assert host.calls == (["all_to_all_v"] if kind is BetweenAllEnd else ["all_gather", "all_gather_v"]), host.calls
 
 
-@pytest.mark.parametrize("kind", [PlainEnd, BetweenAllEnd, "threads"])
+@pytest.mark.parametrize("kind", [PlainEnd, BetweenAllEnd, "threads", "node"])
 def test_parts_of_other_sizes_than_expected_fail_on_all(kind):
     results = on_ranks(ends_of(kind), lambda rank, end: end.all_to_all([b"ab"] * RANKS, [2, 2, 3 if rank == 1 else 2]))
     assert type(results[1]) is shardwright.InvalidArgumentError and "rank 1" in str(results[1]), results
@@ -222,3 +224,31 @@ def test_parts_that_are_not_one_per_rank_are_refused():
         with pytest.raises(shardwright.InvalidArgumentError):
             end.all_to_all([b"ab"], [1])
         assert end.all_to_all([b"ab"], [2]) == [b"ab"]
+
+
+def test_ranks_of_one_machine_meet_in_its_memory():
+    ranks = hosts(PlainEnd)
+
+    def work(rank, end):
+        with end, shardwright.NodeCollective(end) as node:
+            assert (node.name, node.rank, node.size) == ("node", rank, RANKS)
+            node.barrier()
+            return node.all_gather(bytes([rank]) * rank, range(RANKS)), node.all_reduce_i64([rank], "sum")
+
+    results = on_ranks([shardwright.CustomCollective(host) for host in ranks], work)
+    assert results == [(b"\x01\x02\x02", (3,))] * RANKS, results
+    assert [host.calls for host in ranks] == [["all_gather"]] * RANKS
+
+
+def test_a_host_that_fails_while_ranks_meet_says_why():
+    class Failing(PlainEnd):
+        def all_gather(self, data, out, timeout):
+            raise OSError("no cable")
+
+    results = on_ranks([shardwright.CustomCollective(host) for host in hosts(Failing)],
+                       lambda rank, end: shardwright.NodeCollective(end))
+    assert [type(result) for result in results] == [OSError] * RANKS, results
+    with shardwright.SingleCollective() as end, shardwright.NodeCollective(end) as node:
+        assert node.size == 1
+    with pytest.raises(shardwright.FailedPreconditionError, match="closed"):
+        shardwright.NodeCollective(end)

@@ -178,7 +178,7 @@ TEST_P(CollectiveConformance, ARankWithoutMemoryForAllToAllIsNotWaitedFor) {
       });
       for (const Status& end : ends) {
         EXPECT_EQ(end.code(), ends[starved].code()) << allowed << ' ' << end.to_string();
-        EXPECT_EQ(end.ok(), !missed) << allowed << ' ' << end.to_string();
+        EXPECT_TRUE(missed || end.ok()) << allowed << ' ' << end.to_string();
       }
     }
   }

@@ -241,7 +241,8 @@ TEST_P(CollectiveConformance, ARankWithoutMemoryForPartsIsNotWaitedFor) {
         });
         for (const Status& end : ends) {
           EXPECT_EQ(end.code(), ends[starved].code()) << allowed << ' ' << end.to_string();
-          EXPECT_EQ(end.ok(), !missed) << allowed << ' ' << end.to_string();
+          // A transport may do without what it wanted for the text of a time that has passed.
+          EXPECT_TRUE(missed || end.ok()) << allowed << ' ' << end.to_string();
         }
       }
     }

@@ -19,7 +19,7 @@
 
 namespace shardwright::collective {
 
-using Members = std::vector<std::unique_ptr<Collective>>;
+using Members = std::vector<std::shared_ptr<Collective>>;
 
 struct CollectiveMaker {
   std::string name;

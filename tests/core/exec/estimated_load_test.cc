@@ -8,6 +8,7 @@
 #include "core/estimate/estimate.h"
 #include "core/exec/checkpoint.h"
 #include "tests/core/exec/load_of_ranks.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -85,6 +86,7 @@ TEST_F(EstimatedLoad, CostsWhatTheEstimateSays) {
     location_.prefix = format;
     save(format);
     for (const auto& [ranks, per_machine] : {std::pair(2, 1), {4, 2}, {5, 2}, {6, 1}, {3, 3}}) {
+      if (shardwright::test::kSanitized && ranks != 4) continue;  // the way of the bytes is the same
       play(ranks, per_machine);
       for (const auto& [wanted, placement] : layouts) {
         for (const ExchangeRule rule : {ExchangeRule::kOff, ExchangeRule::kAlways}) {

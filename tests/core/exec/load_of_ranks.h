@@ -122,6 +122,11 @@ class LoadOfRanks : public testing::Test {
     for (const auto& report : reports) bytes += report->bytes_read;
     return bytes;
   }
+  static uint64_t bytes_from_device(const std::vector<Result<Report>>& reports) {
+    uint64_t bytes = 0;
+    for (const auto& report : reports) bytes += report->bytes_read - report->bytes_cached;
+    return bytes;
+  }
   // Changes a bit of the payload; returns the path of its file.
   std::string damage_largest_file() {
     std::filesystem::path largest;

@@ -15,6 +15,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   report.generation = "00ff";
   report.rank = 3;
   report.world_size = 4;
+  report.collective = "threads";
   report.durability = "full";
   report.digests = false;
   report.verify = "on_read";
@@ -47,7 +48,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   const auto json = nlohmann::json::parse(report.to_json());
   const auto expected = nlohmann::json::parse(R"({
     "schema": 1, "operation": "load", "format": "native", "path": "a\"b", "generation": "00ff",
-    "rank": 3, "world_size": 4, "durability": "full", "digests": false, "verify": "on_read",
+    "rank": 3, "world_size": 4, "collective": "threads", "durability": "full", "digests": false, "verify": "on_read",
     "dir_fsync": "unsupported", "io_engine": "threads", "tensors": 1, "objects": 2, "chunks": 3, "files": 15, "bytes_state": 4,
     "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_cached": 18, "bytes_total": 18446744073709551615,
     "bytes_files": 16, "bytes_received": 17, "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],

@@ -195,7 +195,8 @@ TEST(SafetensorsFiles, AnotherFormatIsRefusedByName) {
 TEST(SafetensorsFiles, AreNotPutBesideWhatIsReadBeforeThem) {
   const std::unique_ptr<Runtime> runtime = make_runtime();
   const World world = make_model(1, 1);
-  for (const char* other : {"p/model.safetensors", "p/manifest.shw"}) {
+  for (const char* other : {"p/model.safetensors", "p/manifest.shw", "p/.metadata",
+                            "p/__0.metadata", "p/metadata.json"}) {
     CheckpointFixture fixture;
     fixture.put(other, std::vector<std::byte>(16));
     const auto saved = save_world(*runtime, world, fixture.location("p"), safetensors_options());

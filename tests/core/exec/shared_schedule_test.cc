@@ -53,16 +53,15 @@ TEST(SharedSchedule, HasEveryBlockOfSeveralOnceAndNoOther) {
     for (size_t s = 0; s < sharers; ++s) {
       for (const SharedBlock& block : lists[s]) wanted[place_of(block.block)] |= uint64_t{1} << s;
     }
-    const std::vector<SharedTask> tasks = share_blocks(lists, {4 << 20, 4096, 4 << 20});
+    constexpr uint64_t kMostBytes = 4 << 20;  // of a task, and of a run of tasks of one reader
+    const std::vector<SharedTask> tasks = share_blocks(lists, {kMostBytes, 4096, kMostBytes});
     std::array<uint64_t, kMostSharers> read{};
-    uint64_t longest = 0;
     for (size_t t = 0; t < tasks.size(); ++t) {
       const SharedTask& task = tasks[t];
       ASSERT_TRUE(task.is_of(task.reader));
       ASSERT_GE(std::popcount(task.sharers), 2);
-      ASSERT_LE(task.length, uint64_t{4} << 20);
+      ASSERT_LE(task.length, kMostBytes);
       read[task.reader] += task.length;
-      longest = std::max(longest, task.length);
       if (t > 0) {
         ASSERT_LT(std::tuple(tasks[t - 1].file, tasks[t - 1].offset),
                   std::tuple(task.file, task.offset));
@@ -85,7 +84,7 @@ TEST(SharedSchedule, HasEveryBlockOfSeveralOnceAndNoOther) {
       for (size_t s = 0; s < sharers; ++s) {
         for (size_t other = 0; other < sharers && !tasks.empty(); ++other) {
           if (!tasks.front().is_of(s) || !tasks.front().is_of(other)) continue;
-          EXPECT_LE(read[s], read[other] + longest);
+          EXPECT_LE(read[s], read[other] + kMostBytes);
         }
       }
     }

@@ -94,8 +94,10 @@ TEST_F(TorchSaveReading, AllOfItIsReadAndItsChecksumsCompared) {
   fixture_.put("value.pt", damaged);
   const auto found = fixture_.open("value.pt")->find_damage(true, CallContext());
   ASSERT_TRUE(found.ok()) << found.status().to_string();
-  ASSERT_EQ(found->damage.size(), 1U);
+  ASSERT_EQ(found->damage.size(), 2U);  // the storage as a whole, and the view across all of it
   EXPECT_EQ(found->damage[0].file, "value.pt");
+  EXPECT_EQ(found->damage[0].tensor, "rows");
+  EXPECT_EQ(found->damage[1].tensor, "columns");
   EXPECT_TRUE(fixture_.open("value.pt")->find_damage(false, CallContext())->damage.empty());
 }
 

@@ -78,19 +78,19 @@ TEST(WriteTasks, HoldDigestBlocksWholeWhateverTheSizes) {
       sizes.push_back(static_cast<uint64_t>(random.between(0, most)));
     }
     const FileLayout layout = layout_of(sizes);
-    check_tasks(layout, make_write_tasks(layout, kCapacity));
+    check_tasks(layout, make_write_tasks(layout, {kCapacity}));
   }
 }
 
 TEST(WriteTasks, AHundredThousandSmallItemsMakeFewTasks) {
   const FileLayout layout = layout_of(std::vector<uint64_t>(100'000, 1024));
-  const std::vector<WriteTask> tasks = make_write_tasks(layout, kCapacity);
+  const std::vector<WriteTask> tasks = make_write_tasks(layout, {kCapacity});
   EXPECT_EQ(tasks.size(), 25U);
   check_tasks(layout, tasks);
 }
 
 TEST(WriteTasks, ItemsWithoutBytesNeedTheHeaderOnly) {
-  const std::vector<WriteTask> tasks = make_write_tasks(layout_of({0, 0}), kCapacity);
+  const std::vector<WriteTask> tasks = make_write_tasks(layout_of({0, 0}), {kCapacity});
   ASSERT_EQ(tasks.size(), 1U);
   EXPECT_EQ(tasks[0].end, kExtentAlignmentBytes);
 }
@@ -117,7 +117,7 @@ TEST(WriteTasks, OfASharedFileCoverItemsAndNothingElse) {
   for (int round = 0; round < 200; ++round) {
     const FileLayout layout = shared_layout(random);
     for (const bool in_blocks : {false, true}) {
-      const std::vector<WriteTask> tasks = make_write_tasks(layout, kCapacity, in_blocks);
+      const std::vector<WriteTask> tasks = make_write_tasks(layout, {kCapacity, in_blocks});
       size_t next = 0;  // task
       uint64_t done = 0;
       for (size_t i = 0; i < layout.items.size(); ++i) {
@@ -131,7 +131,9 @@ TEST(WriteTasks, OfASharedFileCoverItemsAndNothingElse) {
           ASSERT_LE(task.begin, at);
           ASSERT_LE(task.end - task.begin, kCapacity);
           if (at == task.begin) {
-            ASSERT_EQ(task.first_item, i);
+            ASSERT_LE(task.first_item, i);
+            for (size_t before = task.first_item; before < i; ++before)
+              ASSERT_EQ(layout.items[before].size_bytes, 0U);
           }
           const uint64_t end = std::min(task.end, begin + item.size_bytes);
           const bool is_cut = end < begin + item.size_bytes;

@@ -124,9 +124,13 @@ int numbered_holds(const struct numbered_state* state, uint64_t number) {
   return 1;
 }
 
+/* Other formats have metadata of their own beside it. */
 uint64_t numbered_of(const shw_checkpoint* checkpoint) {
-  if (shw_checkpoint_metadata_count(checkpoint) != 1) return 0;
-  return strtoull(shw_checkpoint_metadata_value(checkpoint, 0, NULL), NULL, 10);
+  for (uint64_t i = 0; i < shw_checkpoint_metadata_count(checkpoint); ++i) {
+    if (strcmp(shw_checkpoint_metadata_key(checkpoint, i, NULL), "number") == 0)
+      return strtoull(shw_checkpoint_metadata_value(checkpoint, i, NULL), NULL, 10);
+  }
+  return 0;
 }
 
 void numbered_release(struct numbered_state* state) {

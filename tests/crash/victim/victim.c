@@ -8,7 +8,7 @@
  * cancel:N (one that is cancelled at once), drop:N (one that is let go), keep:N (generations that
  * later saves keep), load, share:N (what was saved as N, all of it on each rank), read, gc. Keys:
  * socket, rank, ranks, log, apart (each rank says that it is on a machine of its own, and they
- * exchange what they read), and those of struct seam_plan.
+ * exchange what they read), format (SHW_FORMAT_ of the saves), and those of struct seam_plan.
  * Each operation ends with a report to the test, and the script with the number of its steps. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,7 @@ static struct seam_plan plan = {.log = -1};
 static shw_context* context;
 static shw_collective* collective;
 static uint32_t keep_generations;
+static int32_t format;
 static int apart;
 static const char* path;
 static uint64_t operation;
@@ -77,6 +78,7 @@ static void fill_options(shw_save_options* options, uint64_t number, char* metad
   options->metadata_offsets = offsets;
   options->metadata_count = 1;
   options->keep_generations = keep_generations;
+  options->format = format;
 }
 
 static void save(const char* word, uint64_t number) {
@@ -188,6 +190,7 @@ static void take_setting(const char* setting) {
   if (IS("ranks")) ranks = (int32_t)value;
   if (IS("log")) plan.log = (int)value;
   if (IS("apart")) apart = (int)value;
+  if (IS("format")) format = (int32_t)value;
   if (IS("kill_at")) plan.kill_at = value;
   if (IS("kill_all")) plan.kill_all = (int)value;
   if (IS("tear")) plan.tear = (int)value;

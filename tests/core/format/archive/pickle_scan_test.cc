@@ -43,7 +43,7 @@ TEST(PickleScan, ListsWhatAttacksWouldCall) {
        "cbuiltins\ngetattr\ncos\npath\n\x8C\x02os\x86R\x94"
        "cbuiltins\ngetattr\nh\0\x8C\x06system\x86R"
        "\x8C\x02id\x85R."s,
-       "builtins.getattr() os.path "},
+       "builtins.getattr() os.path (computed value).() "},
       {"a nested name", "\x8C\x05torch\x8C\x09os.system\x93\x8C\x02id\x85R.", "torch.os.system() "},
       {"a state that is a call", "ca\nB\n)\x81}(\x8C\x01xcos\nsystem\n\x8C\x02id\x85Rub.",
        "a.B os.system() "},

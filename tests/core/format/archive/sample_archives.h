@@ -20,9 +20,13 @@ struct SampleEntry {
   uint64_t alignment_bytes = kTorchAlignmentBytes;
 };
 
+// Without checksums all of them are 0, which torch writes where it is told to.
+enum class Checksummed : uint8_t { kYes, kNo };
+
 // The archive of these entries as the writer makes it.
 std::string archive_of(const std::vector<SampleEntry>& entries,
-                       ZipFraming framing = ZipFraming::kTorch, uint64_t file_offset = 0);
+                       ZipFraming framing = ZipFraming::kTorch, uint64_t file_offset = 0,
+                       Checksummed checksummed = Checksummed::kYes);
 
 // Where the signature "PK" and these two bytes stands for the nth time (0 = first).
 size_t place_of(const std::string& archive, std::string_view signature, size_t nth);

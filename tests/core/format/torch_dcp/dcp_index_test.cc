@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/pickle_writer.h"
+#include "core/format/torch_dcp/index_classes.h"
 #include "tests/support/expect_failure.h"
 
 namespace shardwright::format::torch_dcp {
@@ -33,6 +35,8 @@ struct Sample {
   std::vector<std::string> transforms = {};
   size_t transform_kinds = 0;  // places of the first chunk, each of another transform
   std::vector<std::string> planner_path = {"w"};
+  bool dict_is_called = false;  // as subclasses of dict write themselves
+  bool has_extras = false;      // what Megatron sets on the index
 };
 
 void write_size(PickleWriter* writer, std::span<const int64_t> extents) {
@@ -85,7 +89,12 @@ void write_place(PickleWriter* writer, const Sample& sample, size_t chunk) {
 std::string pickle_of(const Sample& sample) {
   PickleWriter writer(PickleProtocol::k4);
   write_instance(&writer, "Metadata").empty_dict().mark();
-  writer.text("state_dict_metadata").empty_dict().text("w");
+  writer.text("state_dict_metadata");
+  if (sample.dict_is_called)
+    writer.global("builtins", "dict").empty_tuple().reduce();
+  else
+    writer.empty_dict();
+  writer.text("w");
   write_tensor(&writer, sample);
   writer.set_item();
   if (sample.has_object) {
@@ -102,7 +111,17 @@ std::string pickle_of(const Sample& sample) {
     write_place(&writer, other, 0);
   }
   for (const size_t chunk : sample.stored) write_place(&writer, sample, chunk);
-  writer.set_items_to_mark().set_items_to_mark().build();
+  writer.set_items_to_mark();
+  if (sample.has_extras) {
+    writer.text("mcore_data").empty_dict().text("w").empty_dict().text("shape");
+    write_size(&writer, sample.shape);
+    writer.set_item().set_item().text("all_local_plans").empty_list();
+    writer.global("torch.distributed.checkpoint.planner", "SavePlan").empty_tuple().new_object();
+    writer.empty_dict().text("index").empty_list();
+    write_instance(&writer, "MetadataIndex").empty_dict().text("fqn").text("w").set_item().build();
+    writer.append().set_item().build().append();
+  }
+  writer.set_items_to_mark().build();
   return std::move(writer).finish();
 }
 
@@ -121,6 +140,49 @@ TEST(DcpIndex, FindsThePlaceOfEachChunk) {
   EXPECT_EQ(index->places[1].offset, 1000U);
   EXPECT_EQ(index->places[1].size_bytes, 1000U);
   EXPECT_EQ(index->files, std::vector<std::string>{"__0_0.distcp"});
+}
+
+TEST(DcpIndex, TakesACallOfDictWithoutArgumentsForADict) {
+  Sample sample;
+  sample.dict_is_called = true;
+  const auto index = decode(pickle_of(sample));
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  ASSERT_EQ(index->tensors.size(), 1U);
+  EXPECT_EQ(index->tensors[0].name, "w");
+  std::string bytes = pickle_of({});
+  bytes.insert(2, "cbuiltins\ndict\nN\x85R0");  // dict(None)
+  EXPECT_FAILURE(decode(bytes).status(), StatusCode::kPermissionDenied, "builtins.dict");
+}
+
+TEST(DcpIndex, KeepsWhatOthersSetOnIt) {
+  Sample sample;
+  sample.has_extras = true;
+  const std::string bytes = pickle_of(sample);
+  const auto index = decode(bytes);
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  EXPECT_EQ(index->facts.at("mcore_data"), R"({"w":{"shape":{"$tuple":[4,2]}}})");
+  EXPECT_EQ(index->facts.at("all_local_plans"), "a list of 1");
+  const auto attribute = [&](std::string_view name) {
+    return *index_attribute(std::as_bytes(std::span(bytes)), ".metadata", name);
+  };
+  EXPECT_FALSE(attribute("nothing").has_value());
+  const std::optional<std::string> plans = attribute("all_local_plans");
+  ASSERT_TRUE(plans.has_value());
+  archive::PickleOptions options;
+  options.vocabulary = index_vocabulary();
+  options.calls = archive::PickleCalls::kKnownOnly;
+  const auto data = archive::read_pickle(std::as_bytes(std::span(*plans)), options);
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  archive::PickleCursor parts = data->parts(data->root());
+  archive::PickleRef plan;
+  ASSERT_TRUE(parts.next(&plan));
+  EXPECT_EQ(index_vocabulary()[static_cast<size_t>(data->known(plan))].name, "SavePlan");
+  archive::PickleCursor state = data->pairs(data->state(plan));
+  archive::PickleRef key, items, item;
+  ASSERT_TRUE(state.next(&key) && state.next(&items));
+  archive::PickleCursor indexes = data->parts(items);
+  ASSERT_TRUE(indexes.next(&item));
+  EXPECT_EQ(data->text(data->fields(item)[0]), "w");
 }
 
 TEST(DcpIndex, TrustsNoHint) {

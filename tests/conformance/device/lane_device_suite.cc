@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/device/lane_device_suite.h"
+
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "tests/support/gate.h"
+#include "tests/support/no_memory.h"
+
+namespace shardwright::device {
+namespace {
+
+std::function<Status()> failing(const std::string& text) {
+  return [text] { return data_loss(text); };
+}
+
+}  // namespace
+
+TEST_P(LaneDeviceConformance, RunsTasksInTheOrderOfTheirLane) {
+  const LanePtr lane = this->lane();
+  std::vector<int> order;
+  std::vector<int> expected(1000);
+  std::iota(expected.begin(), expected.end(), 0);
+  for (const int i : expected) {
+    ASSERT_TRUE(lane->submit([&order, i] {
+                      order.push_back(i);
+                      return Status();
+                    })
+                    .ok());
+  }
+  ASSERT_TRUE(lane->synchronize().ok());
+  EXPECT_EQ(order, expected);
+}
+
+TEST_P(LaneDeviceConformance, KeepsTheFirstFailureUntilItIsAskedFor) {
+  const LanePtr lane = this->lane();
+  bool has_run = false;
+  ASSERT_TRUE(lane->submit(failing("first")).ok());
+  ASSERT_TRUE(lane->submit(failing("second")).ok());
+  ASSERT_TRUE(lane->submit([&has_run] {
+                    has_run = true;
+                    return Status();
+                  })
+                  .ok());
+  const Status status = lane->synchronize();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_NE(status.to_string().find("first"), std::string::npos) << status.to_string();
+  EXPECT_TRUE(has_run);
+  EXPECT_TRUE(lane->synchronize().ok());
+}
+
+TEST_P(LaneDeviceConformance, ATaskThatThrowsHasFailed) {
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(lane->submit([]() -> Status { throw std::runtime_error("not here"); }).ok());
+  EXPECT_EQ(lane->synchronize().code(), StatusCode::kInternal);
+  ASSERT_TRUE(lane->submit([]() -> Status { throw std::bad_alloc(); }).ok());
+  EXPECT_EQ(lane->synchronize().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_P(LaneDeviceConformance, AnEventThatWasNeverRecordedHasPassed) {
+  const EventPtr event = this->event();
+  EXPECT_TRUE(event->has_passed());
+  const Result<bool> waited = event->wait(-1);
+  EXPECT_TRUE(waited.ok() && *waited);
+  const LanePtr lane = this->lane();
+  EXPECT_TRUE(lane->wait_for(*event).ok());
+  EXPECT_TRUE(lane->synchronize().ok());
+}
+
+TEST_P(LaneDeviceConformance, AnEventPassesWhenItsLaneComesThere) {
+  const LanePtr lane = this->lane();
+  const EventPtr event = this->event();
+  test::Gate gate;
+  if (!GetParam().has_own_threads) gate.open();
+  ASSERT_TRUE(lane->submit([&gate] {
+                    gate.pass();
+                    return Status();
+                  })
+                  .ok());
+  ASSERT_TRUE(lane->record(*event).ok());
+  if (GetParam().has_own_threads) {
+    EXPECT_FALSE(event->has_passed());
+    for (const int64_t timeout_ns : {int64_t{0}, int64_t{1000}}) {
+      const Result<bool> waited = event->wait(timeout_ns);
+      EXPECT_TRUE(waited.ok() && !*waited);
+    }
+  }
+  gate.open();
+  const Result<bool> waited = event->wait(-1);
+  EXPECT_TRUE(waited.ok() && *waited);
+  EXPECT_TRUE(event->has_passed());
+}
+
+TEST_P(LaneDeviceConformance, ALaneWaitsForAnEventOfAnother) {
+  const LanePtr first = lane();
+  const LanePtr second = lane();
+  const EventPtr event = this->event();
+  test::Gate gate;
+  if (!GetParam().has_own_threads) gate.open();
+  std::vector<int> order;
+  ASSERT_TRUE(first
+                  ->submit([&] {
+                    gate.pass();
+                    order.push_back(1);
+                    return Status();
+                  })
+                  .ok());
+  ASSERT_TRUE(first->record(*event).ok());
+  ASSERT_TRUE(second->wait_for(*event).ok());
+  ASSERT_TRUE(second
+                  ->submit([&] {
+                    order.push_back(2);
+                    return Status();
+                  })
+                  .ok());
+  gate.open();
+  ASSERT_TRUE(second->synchronize().ok());
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+// What is recorded in the same event later, on a lane that is ahead, frees nobody who waits.
+TEST_P(LaneDeviceConformance, ALaneWaitsForTheEventAsItWasRecordedThen) {
+  if (!GetParam().has_own_threads) GTEST_SKIP() << "no lane is ahead of another";
+  const LanePtr late = lane();
+  const LanePtr waiting = lane();
+  const LanePtr ahead = lane();
+  const EventPtr event = this->event();
+  const EventPtr end = this->event();
+  test::Gate gate;
+  ASSERT_TRUE(late->submit([&gate] {
+                    gate.pass();
+                    return Status();
+                  })
+                  .ok());
+  ASSERT_TRUE(late->record(*event).ok());
+  ASSERT_TRUE(waiting->wait_for(*event).ok());
+  ASSERT_TRUE(waiting->record(*end).ok());
+  ASSERT_TRUE(ahead->record(*event).ok());
+  const Result<bool> passed = event->wait(-1);
+  EXPECT_TRUE(passed.ok() && *passed);
+  EXPECT_FALSE(end->has_passed());
+  gate.open();
+  const Result<bool> ended = end->wait(-1);
+  EXPECT_TRUE(ended.ok() && *ended);
+}
+
+TEST_P(LaneDeviceConformance, ALaneThatGoesHasRunEverything) {
+  test::Gate gate;
+  if (!GetParam().has_own_threads) gate.open();
+  int runs = 0;
+  const EventPtr event = this->event();
+  {
+    const LanePtr lane = this->lane();
+    ASSERT_TRUE(lane->submit([&] {
+                      gate.pass();
+                      ++runs;
+                      return Status();
+                    })
+                    .ok());
+    ASSERT_TRUE(lane->submit(failing("nobody asks")).ok());
+    ASSERT_TRUE(lane->record(*event).ok());
+    gate.open();
+  }
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(event->has_passed());
+}
+
+TEST_P(LaneDeviceConformance, GivesAlignedMemoryOfAnySize) {
+  for (const uint64_t bytes :
+       {uint64_t{1}, uint64_t{63}, uint64_t{4096}, (uint64_t{8} << 20) - 1, uint64_t{9} << 20}) {
+    for (const bool pinned : {false, true}) {
+      const Result<std::span<std::byte>> memory =
+          pinned ? device_->allocate_pinned(bytes) : device_->allocate(bytes);
+      ASSERT_TRUE(memory.ok()) << memory.status().to_string();
+      EXPECT_EQ(memory->size(), bytes);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % 64, 0U);
+      if (pinned) {
+        memory->front() = memory->back() = std::byte{1};
+        device_->release_pinned(*memory);
+      } else {
+        device_->release(*memory);
+      }
+    }
+  }
+  const Result<std::span<std::byte>> nothing = device_->allocate(0);
+  ASSERT_TRUE(nothing.ok());
+  EXPECT_TRUE(nothing->empty());
+  device_->release(*nothing);
+}
+
+TEST_P(LaneDeviceConformance, RefusesMemoryThatNoMachineHas) {
+  const Result<std::span<std::byte>> memory = device_->allocate(uint64_t{1} << 62);
+  EXPECT_EQ(memory.status().code(), StatusCode::kResourceExhausted) << memory.status().to_string();
+  EXPECT_EQ(memory.status().detail("resource"), "memory");
+}
+
+TEST_P(LaneDeviceConformance, CopiesThereAndBackInTheOrderOfTheLane) {
+  constexpr size_t kBytes = 100'000;
+  std::vector<std::byte> there(kBytes, std::byte{17});
+  std::vector<std::byte> back(kBytes);
+  const std::span<std::byte> first = device_->allocate(kBytes).value();
+  const std::span<std::byte> second = device_->allocate(kBytes).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, there, first).ok());
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToDevice, first, second).ok());
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToHost, second, back).ok());
+  ASSERT_TRUE(lane->synchronize().ok());
+  EXPECT_EQ(back, there);
+  device_->release(first);
+  device_->release(second);
+}
+
+TEST_P(LaneDeviceConformance, RefusesCopiesBetweenSizes) {
+  const LanePtr lane = this->lane();
+  const std::span<std::byte> memory = device_->allocate(64).value();
+  std::vector<std::byte> host(63);
+  EXPECT_EQ(device_->copy(*lane, CopyKind::kHostToDevice, host, memory).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_TRUE(lane->synchronize().ok());
+  device_->release(memory);
+}
+
+// A task that could not be submitted does not run, and the lane goes on.
+TEST_P(LaneDeviceConformance, WhatCannotBeSubmittedDoesNotRun) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
+  const LanePtr lane = this->lane();
+  const EventPtr event = this->event();
+  bool missed = true;
+  for (int64_t allowed = 0; missed; ++allowed) {
+    int runs = 0;
+    const std::function<Status()> task = [&runs] {
+      ++runs;
+      return Status();
+    };
+    test::take_memory(allowed);
+    const Status submitted = lane->submit(task);
+    const Status recorded = lane->record(*event);
+    missed = test::give_memory();
+    EXPECT_TRUE(missed || (submitted.ok() && recorded.ok()));
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(runs, submitted.ok() ? 1 : 0);
+    for (const Status& each : {submitted, recorded}) {
+      if (!each.ok()) {
+        EXPECT_EQ(each.code(), StatusCode::kResourceExhausted);
+      }
+    }
+  }
+}
+
+}  // namespace shardwright::device
