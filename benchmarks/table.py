@@ -69,6 +69,8 @@ TABLES = [
                              "steps beside it over a step alone"], interfering, True),
     ("small_tensors", None, ["threads", "time, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
+    ("open_index", None, ["time, median (min - max)", "most memory of the process"],
+     lambda line: [spread(line, "s", milliseconds), f"{line['rss_peak_bytes'] / (1 << 20):,.0f} MiB"], True),
     ("read_one", None, ["threads", "time of 2,000 reads, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
     ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states, False),

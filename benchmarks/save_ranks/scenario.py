@@ -14,4 +14,4 @@ def variants(quick):
              "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world},
              "line": {"bytes": size, "tensors": TENSORS, "world": world, "layout": "rows", "fsync": "files+dir",
                       "check": "read back by all ranks"},
-             "contenders": [("shardwright", threads), ("torch_dcp", threads)]} for world in ((2,) if quick else (2, 4))]
+             "contenders": [("shardwright", threads), ("shardwright_torch_dcp", threads), ("torch_dcp", threads)]} for world in ((2,) if quick else (2, 4))]
