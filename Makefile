@@ -34,12 +34,14 @@ demo: bootstrap  ## Train, save, kill, reshard and read back in four languages.
 	@tools/bootstrap.sh torch-start
 	@tools/build.sh dev shw_products
 	@tools/bootstrap.sh torch-wait
+	@tools/build.sh dev shw_products
 	@python3 examples/real_model/demo.py --build build
 
 bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON lines on stdout.
 	@tools/bootstrap.sh torch-start
 	@tools/build.sh dev shw_products shw_benchmarks
 	@tools/bootstrap.sh torch-wait
+	@tools/build.sh dev shw_products
 	@$(if $(SCENARIO)$(QUICK),true,build/bin/plan_costs 1>&2)
 	@$(if $(QUICK),QUICK=1) python3 benchmarks/run.py --build build $(if $(SCENARIO),--scenario "$(SCENARIO)")
 

@@ -18,6 +18,10 @@ case "$preset" in dev) tree=build ;; *) tree=build/$preset ;; esac
 if [ ! -e "$tree/build.ninja" ] || [ CMakePresets.json -nt "$tree/build.ninja" ]; then
   cmake --preset "$preset" -B "$tree"
 fi
+# PyTorch installs in the background; what needs it was left out when it was not there yet.
+if grep -qs '^SHW_TORCH_LEFT_OUT:INTERNAL=TRUE' "$tree/CMakeCache.txt" && compgen -G '.venv/stamps/torch-*' >/dev/null; then
+  cmake "$tree"
+fi
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 # nproc would follow OMP_NUM_THREADS, which the tests set to 1.

@@ -19,8 +19,10 @@ HEADERS = ROOT / "include" / "shardwright"
 INTRO = ROOT / "tools" / "c_api_intro.md"
 PAGE = ROOT / "docs" / "c-api.md"
 # Nouns in the order in which a reader meets them; the umbrella and the generated table have no section.
-ORDER = ("base", "context", "tensor", "layout", "state", "save", "load", "load_exchange", "checkpoint", "checkpoint_entries", "plan", "job",
-         "report", "buffer", "storage", "storage_table", "collective", "collective_table", "plugin", "log")
+ORDER = ("base", "context", "tensor", "layout", "state", "save", "load", "load_exchange", "torch_items",
+         "checkpoint", "checkpoint_entries", "plan", "job", "report", "buffer", "storage", "storage_table", "collective", "collective_table",
+         "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate", "communicator", "communicator_table", "work", "device", "device_table",
+         "plugin", "log")
 NOT_SHOWN = ("shardwright", "api")
 _COMMENT = re.compile(r"^/\*(.*?)\*/\n", re.S | re.M)
 _TAG = re.compile(r"^(Threads|Blocks|Owns|Errors|Since): (.*)$")

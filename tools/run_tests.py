@@ -393,6 +393,7 @@ def stage_with(framework: str) -> Callable[[bool], Counts]:
         waited = subprocess.run(["tools/bootstrap.sh", f"{framework}-wait"], cwd=ROOT, check=False)
         if waited.returncode != 0:
             return Counts(failed=1, failures=[f"installing {framework}"])
+        build("dev", "all")  # what is made only where the framework is
         return ctest(BUILD, "-L", f"^{framework}$", parallel=1)
 
     return stage
