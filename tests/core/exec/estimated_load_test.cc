@@ -86,7 +86,8 @@ TEST_F(EstimatedLoad, CostsWhatTheEstimateSays) {
     location_.prefix = format;
     save(format);
     for (const auto& [ranks, per_machine] : {std::pair(2, 1), {4, 2}, {5, 2}, {6, 1}, {3, 3}}) {
-      if (shardwright::test::kSanitized && ranks != 4) continue;  // the way of the bytes is the same
+      if (shardwright::test::kSanitized && ranks != 4)
+        continue;  // the way of the bytes is the same
       play(ranks, per_machine);
       for (const auto& [wanted, placement] : layouts) {
         for (const ExchangeRule rule : {ExchangeRule::kOff, ExchangeRule::kAlways}) {

@@ -111,7 +111,8 @@ TEST_F(ExchangeLoad, ReadsEveryByteOnceInEveryLayout) {
     location_.prefix = format;
     save(format);
     for (const auto& [ranks, per_machine] : {std::pair(2, 1), {4, 2}, {5, 2}, {10, 1}}) {
-      if (shardwright::test::kSanitized && ranks != 4) continue;  // the way of the bytes is the same
+      if (shardwright::test::kSanitized && ranks != 4)
+        continue;  // the way of the bytes is the same
       play(ranks, per_machine);
       for (const Wanted wanted : {Wanted::kRows, Wanted::kColumns, Wanted::kAll}) {
         if (wanted == Wanted::kRows && ranks == 10) continue;  // so few that each reads alone
