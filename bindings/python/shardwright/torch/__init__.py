@@ -11,9 +11,10 @@ a device pass through host memory.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import torch
 import torch.distributed as dist
@@ -34,8 +35,22 @@ from ._groups import agree
 from ._items import write_digests, write_items
 from ._leaves import LeafConverter
 
-__all__ = ["CollectiveChoice", "collective", "collective_in_use", "fence", "load", "load_async", "prepare", "save", "save_async",
-           "write_digests", "write_items"]
+if TYPE_CHECKING:
+    from .hsdp import (CPUOffloadPolicy, HSDPModule, MixedPrecisionPolicy, OffloadPolicy, UnshardHandle, fully_shard,
+                       get_model_state_dict, hsdp_sync_stream, register_fsdp_forward_method, set_model_state_dict,
+                       share_comm_ctx)
+
+__all__ = ["CPUOffloadPolicy", "CollectiveChoice", "HSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle",
+           "collective", "collective_in_use", "fence", "fully_shard", "get_model_state_dict", "hsdp_sync_stream", "load",
+           "load_async", "prepare", "register_fsdp_forward_method", "save", "save_async", "set_model_state_dict",
+           "share_comm_ctx", "write_digests", "write_items"]
+
+
+def __getattr__(name: str) -> Any:
+    """Names of shardwright.torch.hsdp, which asks for more of torch than saves and loads do."""
+    if name in __all__:
+        return getattr(importlib.import_module(".hsdp", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def collective(process_group: dist.ProcessGroup | None = None) -> Collective | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -17,10 +19,18 @@ _numbers = itertools.count()
 _TRAVELLING = ("packed", "scattering", "replicating")
 
 
+class ContextOptions(NamedTuple):
+    """What the root was sharded with, for all units below it."""
+
+    timeout: float | None
+    prefetch_depth: int
+
+
 class TorchContext:
     """Units in the order in which modules are defined, the root first."""
 
-    def __init__(self, units: list[tuple[str, TorchUnit]], timeout: float | None) -> None:
+    def __init__(self, units: list[tuple[str, TorchUnit]], paths: Mapping[nn.Module, str], options: ContextOptions) -> None:
+        """units: the root first, each with its name; paths: names of all modules from the root."""
         self.number = next(_numbers)
         self.units = [unit for _, unit in units]
         place = self.units[0].place
@@ -30,10 +40,16 @@ class TorchContext:
                                  "one model share a mesh")
         secondary = {unit.reshard_after_forward for unit in self.units
                      if unit.reshard_after_forward is not None and not isinstance(unit.reshard_after_forward, bool)}
-        self._mesh = ContextMesh(place, secondary, timeout)
-        self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis, timeout=timeout)
         for name, unit in units:
-            unit.attach(self.hsdp, name)
+            unit.name = name
+            unit.join(self.units)
+        self._mesh = ContextMesh(place, secondary, options.timeout)
+        self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis,
+                         prefetch_depth=options.prefetch_depth, timeout=options.timeout)
+        for unit in self.units:
+            unit.attach(self.hsdp, paths)
+        for unit in self.units:
+            unit.apply_prefetch()
         self.is_last_backward = True
         self.finalizes_by_hand = False
         self.open_finalizations = 0  # that nobody has waited for
@@ -96,13 +112,23 @@ class TorchContext:
             unit.follow_state()
 
 
-def context_of(root: nn.Module, units: list[tuple[str, TorchUnit]], timeout: float | None) -> TorchContext:
+def context_of(root: nn.Module, units: list[tuple[str, TorchUnit]], options: ContextOptions) -> TorchContext:
     """The context of the units below a root. RuntimeError where some belong to another."""
     for name, unit in units:
         if unit.core is not None:
             raise RuntimeError(f"{name or type(root).__name__} ran forward by itself before the module around it "
                                f"({type(root).__name__}) did: run the outermost one first")
-    return TorchContext(units, timeout)
+    return TorchContext(units, _paths(root, [unit for _, unit in units]), options)
+
+
+def _paths(root: nn.Module, units: list[TorchUnit]) -> dict[nn.Module, str]:
+    """Names of modules from the root; of a list that nothing is around, the position in it comes first."""
+    paths = {each: path for path, each in root.named_modules()}
+    for unit in units:
+        if not all(each in paths for each in unit.modules):
+            for number, listed in enumerate(unit.modules):
+                paths |= {each: f"{number}.{path}".rstrip(".") for path, each in listed.named_modules()}
+    return paths
 
 
 def all_contexts() -> list[TorchContext]:

@@ -2,7 +2,7 @@
 """Parameters of a unit: the sharded DTensor that optimizers see, and the whole tensor that a module computes with."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from ...errors import InvalidArgumentError
 from ._placement import MeshPlace
 
 PlacementFn = Callable[[nn.Parameter], Any]
+_TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced: the name that it has there
 
 
 class ManagedParameter:
@@ -39,6 +40,13 @@ class ManagedParameter:
     def version(self) -> tuple[int, int]:
         """Changes with what is written into the shard: through the DTensor, or into its part of this rank."""
         return self.sharded._version, self.local._version
+
+    def name_from(self, paths: Mapping[nn.Module, str]) -> None:
+        """Names it by the paths of its modules from the root, which differ where those from the modules of a unit may not."""
+        names = [f"{paths[module]}.{attribute}" if paths[module] else attribute
+                 for module, attribute in self.owners if module in paths]
+        if names:
+            self.name, *self.aliases = names
 
     def make_whole(self, dtype: torch.dtype) -> None:
         """A whole parameter without memory."""
@@ -75,11 +83,12 @@ class ManagedParameter:
 
 
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
-                       ignored: set[nn.Parameter], replicated: set[nn.Parameter],
+                       ignored: set[nn.Parameter], replicated: set[nn.Parameter], threshold: int,
                        placement_fn: PlacementFn | None) -> list[ManagedParameter]:
-    """All parameters below the modules that no unit inside them has, one for each tensor. Those modules refer to the sharded
-    parameters afterwards."""
+    """All parameters below the modules that no unit inside them has, one for each tensor; those in `replicated` or of less than
+    `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards."""
     found: dict[nn.Parameter, ManagedParameter] = {}
+    names: dict[nn.Parameter, str] = {}
     for root in modules:
         for prefix, module in _own_modules("", root, taken):
             for attribute, param in list(module._parameters.items()):
@@ -87,12 +96,16 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
                     continue
                 name = f"{prefix}{attribute}"
                 if param not in found:
-                    _check(name, param)
-                    dim = None if param in replicated else _dimension(name, param, place, placement_fn)
+                    _check(f"{type(root).__name__}.{name}", name, param)
+                    whole = param in replicated or param.numel() * param.element_size() < threshold
+                    dim = None if whole else _dimension(name, param, place, placement_fn)
+                    names[param] = f"{type(root).__name__}.{name}"
                     found[param] = ManagedParameter(name, param, place, dim)
                 else:
                     found[param].aliases.append(name)
                 found[param].owners.append((module, attribute))
+    for param, name in names.items():
+        setattr(param, _TAKEN, name)
     for each in found.values():
         each.show(whole=False)
     return list(found.values())
@@ -106,7 +119,11 @@ def _own_modules(prefix: str, module: nn.Module, taken: Callable[[nn.Module], bo
     return own
 
 
-def _check(name: str, param: nn.Parameter) -> None:
+def _check(path: str, name: str, param: nn.Parameter) -> None:
+    taken = getattr(param, _TAKEN, None)
+    if taken is not None:
+        raise InvalidArgumentError(f"parameter {path} is also {taken}, which an earlier call of fully_shard has sharded: modules "
+                                   "that share a parameter must be one unit, fully_shard([first, second])", {"parameter": name})
     if isinstance(param, DTensor):
         raise InvalidArgumentError(f"parameter {name} is a DTensor already, on {param.device_mesh}: parameters of tensor "
                                    "parallelism are not taken", {"parameter": name})

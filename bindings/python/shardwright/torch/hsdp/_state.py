@@ -6,7 +6,7 @@ import weakref
 
 from torch import nn
 
-from ._context import TorchContext, context_of
+from ._context import ContextOptions, TorchContext, context_of
 from ._unit import TorchUnit
 
 _states: weakref.WeakKeyDictionary[nn.Module, ModuleState] = weakref.WeakKeyDictionary()
@@ -15,13 +15,13 @@ _states: weakref.WeakKeyDictionary[nn.Module, ModuleState] = weakref.WeakKeyDict
 class ModuleState:
     """Its unit, and the context once there is one."""
 
-    def __init__(self, module: nn.Module, unit: TorchUnit, timeout: float | None) -> None:
+    def __init__(self, module: nn.Module, unit: TorchUnit, options: ContextOptions) -> None:
         self._module = weakref.ref(module)
         self.unit = unit
         self.context: TorchContext | None = None
         self.is_root = False
         self.runs = False  # forward has begun and not ended
-        self._timeout = timeout
+        self._options = options
 
     def begin(self) -> TorchContext:
         """The context; the module that asks first becomes the root of it. Collective then."""
@@ -32,8 +32,10 @@ class ModuleState:
             states = [(name, state) for name, state in below if state is not None]
             units = {id(state.unit): (name or type(module).__name__, state.unit) for name, state in reversed(states)}
             self.is_root = True
-            context = context_of(module, list(reversed(units.values())), self._timeout)
-            for _, state in states:
+            context = context_of(module, list(reversed(units.values())), self._options)
+            # A list of modules is one unit, also where nothing around them is one.
+            modules = [each for _, unit in units.values() for each in unit.modules]
+            for state in filter(None, map(state_of, modules)):
                 state.context = context
         assert self.context is not None
         return self.context

@@ -3,6 +3,7 @@
 context; then its shards move into memory of the library."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from torch.utils.dlpack import from_dlpack
 
 from ... import hsdp
+from ...errors import InvalidArgumentError
 from ._parameters import ManagedParameter
 from ._placement import MeshPlace
 from .policies import MixedPrecisionPolicy
@@ -30,19 +32,21 @@ class TorchUnit:
         self.reshard_after_forward = reshard_after_forward
         self.layout = layout
         self.settings: dict[str, Any] = {}  # to be set once there is a context
+        self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
+        self._model: list[TorchUnit] = []
         self.core: hsdp.Unit | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
 
-    def attach(self, context: hsdp.Hsdp, name: str) -> None:
-        """Makes the unit of the library. Collective."""
-        self.name = name
+    def attach(self, context: hsdp.Hsdp, paths: Mapping[nn.Module, str]) -> None:
+        """Makes the unit of the library, whose parameters are named by the paths of modules from the root. Collective."""
         for each in self.params:
+            each.name_from(paths)
             if each.local.is_meta:
-                raise RuntimeError(f"parameter {each.name} of {name} is on the meta device: give it memory and values "
+                raise RuntimeError(f"parameter {each.name} of {self.name} is on the meta device: give it memory and values "
                                    "(module.to_empty, then initialise) before the first forward")
         main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
-        core = context.unit(name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
+        core = context.unit(self.name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
                             grad_dtype=main_grad, layout=self.layout, reshard_after_forward=self.reshard_after_forward,
                             host_memory=True)
         core.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
@@ -61,6 +65,29 @@ class TorchUnit:
         self.settings |= values
         if self.core is not None:
             self.core.set(**values)
+
+    def set_prefetch(self, units: list[TorchUnit], phase: str) -> None:
+        """Units that are gathered while this one computes, now or once there is a context."""
+        if self.core is not None:
+            self._check_prefetch(units, self._model)
+            self.core.set_prefetch([each.core for each in units if each.core is not None], phase)
+        self._prefetch[phase] = units
+
+    def join(self, model: list[TorchUnit]) -> None:
+        """The units of the model that this one is part of. InvalidArgumentError where another one is to be gathered."""
+        for units in self._prefetch.values():
+            self._check_prefetch(units, model)
+        self._model = model
+
+    def _check_prefetch(self, units: list[TorchUnit], model: list[TorchUnit]) -> None:
+        for each in units:
+            if each not in model:
+                raise InvalidArgumentError(f"{self.name} is to gather {each.name} ahead, which is not a part of the same model")
+
+    def apply_prefetch(self) -> None:
+        """What was set before; all units of the model are there."""
+        for phase, units in self._prefetch.items():
+            self.set_prefetch(units, phase)
 
     # ---- what changed since the last iteration ----
 

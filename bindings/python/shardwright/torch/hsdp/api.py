@@ -2,6 +2,7 @@
 """fully_shard: makes a module, or a list of modules, a unit."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 from ...errors import InvalidArgumentError
+from ._context import ContextOptions
 from ._hooks import forward_method, install
 from ._parameters import PlacementFn, managed_parameters
 from ._placement import MeshPlace, whole_world
@@ -27,7 +29,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
                 shard_placement_fn: PlacementFn | None = None, mp_policy: MixedPrecisionPolicy | None = None,
                 offload_policy: OffloadPolicy | None = None, ignored_params: set[nn.Parameter] | None = None,
                 device: torch.device | str | None = None, replicate_params: set[nn.Parameter] | None = None,
-                layout: str = "row", timeout: float | None = None) -> ModuleT:
+                layout: str = "row", prefetch_depth: int = 1, threshold: int = 0, timeout: float | None = None) -> ModuleT:
     """Makes the parameters below a module, or below several, that no inner call has taken, one unit: sharded between uses,
     gathered before forward and backward, their gradients summed over all ranks. Call it on inner modules first. Returns the
     module, whose class is `HSDP<Class>` afterwards.
@@ -43,18 +45,21 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
         device: None or the CPU.
         replicate_params: whole on each rank, gradients summed over all.
         layout: "row", as FSDP2 cuts.
-        timeout: seconds of each collective, None = 1,800.
+        prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
+        threshold: bytes below which a parameter stays whole on each rank.
+        timeout: seconds of each collective, None = 1,800. The root's counts.
     Raises InvalidArgumentError (a ValueError) naming the module or parameter, NotImplementedError for what is not there.
     """
     modules = _checked_modules(module)
     place = MeshPlace(mesh if mesh is not None else whole_world())
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
     _check_options(policy, offload_policy, device, layout)
+    _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
-                                replicated=set(replicate_params or ()), placement_fn=shard_placement_fn)
+                                replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn)
     unit = TorchUnit(modules, params, place, policy, _policy_of(reshard_after_forward, place.shard_size), layout)
     for each in modules:
-        state = ModuleState(each, unit, timeout)
+        state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
         install(each, state)
         each.__class__ = _class_of(type(each))
@@ -69,6 +74,19 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     state = state_of(module)
     if state is not None:
         forward_method(module, state, method_name)
+
+
+def share_comm_ctx(modules: Sequence[nn.Module]) -> None:
+    """Declares that models run one after the other, so that they may share what they communicate with. Models over one mesh do
+    that anyway here; this checks that they are. InvalidArgumentError where a module is none of fully_shard or has another mesh."""
+    for each in modules:
+        state = state_of(each) if isinstance(each, nn.Module) else None
+        if state is None:
+            raise InvalidArgumentError(f"share_comm_ctx takes modules of fully_shard, found {type(each).__name__}")
+        first = state_of(modules[0])
+        if first is not None and state.unit.place.mesh != first.unit.place.mesh:
+            raise InvalidArgumentError(f"{type(each).__name__} is sharded over {state.unit.place.mesh}, and "
+                                       f"{type(modules[0]).__name__} over {first.unit.place.mesh}: they share nothing")
 
 
 def _checked_modules(module: Any) -> list[nn.Module]:
@@ -99,12 +117,19 @@ def _check_options(policy: Any, offload: Any, device: Any, layout: str) -> None:
         raise InvalidArgumentError(f"layout is {layout!r}; parameters that are DTensors are cut by rows: it must be 'row'")
 
 
+def _check_numbers(**numbers: Any) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InvalidArgumentError(f"{name} is {value!r}; it must be a number from 0")
+
+
 def _policy_of(value: Any, size: int) -> bool | int | None:
     if value is None or isinstance(value, bool):
         return value
     if not isinstance(value, int):
         raise InvalidArgumentError(f"reshard_after_forward is {value!r}; it must be a bool, a number of ranks or None")
     if value == 1:
+        warnings.warn("reshard_after_forward=1 keeps whole parameters on each rank; it is False", stacklevel=3)
         return False
     if value == size:
         return True

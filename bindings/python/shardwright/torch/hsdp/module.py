@@ -207,13 +207,7 @@ class HSDPModule:
         if not isinstance(modules, (list, tuple)) or not all(isinstance(each, HSDPModule) for each in modules):
             raise InvalidArgumentError(f"modules to gather ahead are a list of modules that fully_shard was called with, found "
                                        f"{modules!r}")
-        own = _own(self)
-        own.begin()
-        units = [_own(each).unit.core for each in modules]
-        if own.unit.core is None or any(each is None for each in units):
-            raise InvalidArgumentError("modules to gather ahead belong to one model: call this on the root's modules after its "
-                                       "first forward or unshard")
-        own.unit.core.set_prefetch([each for each in units if each is not None], phase)
+        _own(self).unit.set_prefetch([_own(each).unit for each in modules], phase)
 
 
 def states_below(module: nn.Module) -> list[ModuleState]:
