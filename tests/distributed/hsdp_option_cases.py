@@ -5,12 +5,14 @@ import copy
 import warnings
 
 import torch
+import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
-from shardwright.torch import fully_shard, share_comm_ctx
+from hsdp_cases import add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from shardwright.torch import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard, share_comm_ctx
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 
 class Tied(nn.Module):
@@ -52,7 +54,7 @@ def hsdp_prefetches_before_a_step_are_dropped_t7(folder):
     optimizer = sgd(model)
     train(model, optimizer)
     expected = trained_alone(steps=5)
-    loss_of(model, batch(4, torch.distributed.get_rank())).backward()
+    loss_of(model, batch(4, dist.get_rank())).backward()
     handle = model[0].unshard(async_op=True)  # of values that the step replaces
     optimizer.step()
     optimizer.zero_grad()
@@ -126,3 +128,115 @@ def hsdp_models_share_communicators(folder):
     raises(ValueError, "found Linear", lambda: share_comm_ctx([first, nn.Linear(2, 2)]))
     both = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicas", "shards"))
     raises(ValueError, "they share nothing", lambda: share_comm_ctx([first, fully_shard(nn.Linear(2, 2), mesh=both)]))
+
+
+class PartlyUsed(nn.Module):
+    """One of its layers takes no part."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.used, self.unused = nn.Linear(13, 5), nn.Linear(13, 5)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+@ranks(2)
+def hsdp_meshes_of_one_shard_t3_t19(folder):
+    both = init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicas", "shards"))
+    model = PartlyUsed()
+    fully_shard(model, mesh=both)
+    loss_of(model, batch(0, dist.get_rank())).backward()
+    alone = PartlyUsed()
+    first, second = (torch.autograd.grad(loss_of(alone, batch(0, rank)), alone.used.weight)[0] for rank in range(2))
+    assert torch.equal(model.used.weight.grad.full_tensor(), (first + second) * 0.5)
+    assert not model.unused.weight.grad.full_tensor().any()
+    single = PartlyUsed()
+    fully_shard(single, mesh=both["shards"])  # of this rank alone
+    loss_of(single, batch(0, dist.get_rank())).backward()
+    assert isinstance(single.used.weight, DTensor)
+    assert torch.equal(single.used.weight.grad.to_local(), (first, second)[dist.get_rank()])
+
+
+@ranks(2)
+def hsdp_one_rank_alone_uses_a_parameter_t19(folder):
+    class Chooses(PartlyUsed):
+        def forward(self, x):
+            return self.used(x) if dist.get_rank() == 0 else self.unused(x)
+
+    model, alone = Chooses(), PartlyUsed()
+    fully_shard(model)
+    loss_of(model, batch(0, dist.get_rank())).backward()
+    for rank, name in enumerate(("used", "unused")):
+        layer = getattr(alone, name)
+        expected = torch.autograd.grad(layer(batch(0, rank)).pow(2).sum(), layer.weight)[0] * 0.5
+        assert torch.equal(getattr(model, name).weight.grad.full_tensor(), expected), name
+
+
+@ranks(2)
+def hsdp_recomputed_outputs_are_cast_t18(folder):
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, output_dtype=torch.float32)
+    for reentrant, stops_early in ((False, True), (False, False), (True, False)):
+        seen = []
+        layer = fully_shard(nn.Linear(13, 5), mp_policy=policy)
+
+        def run(x, layer=layer, seen=seen):
+            out = layer(x)
+            seen.append(out.dtype)
+            return out
+
+        with set_checkpoint_early_stop(stops_early):
+            checkpoint(run, batch(0, 0).requires_grad_(), use_reentrant=reentrant).sum().backward()
+        assert seen == [torch.float32] * (1 if stops_early else 2), "torch stops computing again where it has what it needs"
+        assert layer.weight.grad is not None
+
+
+@ranks(2)
+def hsdp_models_of_two_dtypes_t26(folder):
+    first, second = sharded(network(1)), sharded(network(2).double())
+    for _ in range(2):
+        losses = loss_of(first, batch(0, dist.get_rank())), loss_of(second, batch(0, dist.get_rank()).double())
+        losses[1].backward()
+        losses[0].backward()
+        assert first[0].weight.grad.dtype == torch.float32 and second[0].weight.grad.dtype == torch.float64
+    assert_same(first, network(1))
+
+
+@ranks(2)
+def hsdp_offload_on_a_cpu_changes_nothing_t13(folder):
+    model = sharded(network(), offload_policy=CPUOffloadPolicy())
+    train(model, sgd(model), 2, lambda model, is_last: model.set_requires_gradient_sync(is_last))
+    assert_same(model, trained_alone(micro_batches=2))
+
+
+@ranks(2)
+def hsdp_sums_in_another_dtype_are_accumulated_t10(folder):
+    policy = MixedPrecisionPolicy(reduce_dtype=torch.float64)
+    model, alone = sharded(network(), mp_policy=policy), network()
+    for number in range(2):
+        model.set_requires_gradient_sync(number == 1)
+        loss_of(model, batch(0, dist.get_rank(), number)).backward()
+    total = None
+    for rank in range(2):
+        for number in range(2):
+            made = torch.autograd.grad(loss_of(alone, batch(0, rank, number)), list(alone.parameters()))
+            total = add(total, [each.double() for each in made])
+    for param, grad in zip(model.parameters(), total, strict=True):
+        assert torch.allclose(param.grad.full_tensor(), (grad * 0.5).float(), rtol=1e-6, atol=1e-7)
+        assert param.grad.dtype == torch.float32
+
+
+@ranks(2)
+def hsdp_gradients_come_with_the_last_backward_t12(folder):
+    model = sharded(network())
+    train(model, sgd(model), 3, lambda model, is_last: model.set_is_last_backward(is_last))
+    total = trained_alone(micro_batches=3)
+    for name, value in total.state_dict().items():
+        assert torch.allclose(model.state_dict()[name].full_tensor(), value, rtol=1e-5, atol=1e-6), name
+    model.set_is_last_backward(False)
+    loss_of(model, batch(0, dist.get_rank())).backward()
+    assert model[0].weight.grad is None
+    model.set_is_last_backward(True)
+    loss_of(model, batch(0, dist.get_rank())).backward()
+    assert model[0].weight.grad is not None

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.utils import _pytree
+from torch.utils.checkpoint import _StopRecomputationError
 
 from ._state import ModuleState
 
@@ -92,6 +93,8 @@ def _post_forward(state: ModuleState, output: Any) -> Any:
 def _tell_others(state: ModuleState, output: Any) -> None:
     """Where forward of the root raised, ranks that wait for this one raise its cause."""
     raised = sys.exc_info()[1]
+    if isinstance(raised, _StopRecomputationError):  # torch has computed again all that it needs
+        return
     began, state.runs = state.runs, False
     if raised is not None and output is None and began and state.is_root and state.context is not None:
         state.context.abort(f"forward raised {type(raised).__name__}: {raised}")
