@@ -409,6 +409,7 @@ PyObject *shw_py_collective_call(PyObject *collective, PyObject *operation, PyOb
 PyObject *shw_py_work_wait(PyObject *work, PyObject *timeout_ns);
 PyObject *shw_py_columns_declare(PyObject *columns, PyObject *name, PyObject *dtype, PyObject *shape);
 PyObject *shw_py_hsdp_add_params(PyObject *unit, PyObject *columns, PyObject *rules);
+PyObject *shw_py_hsdp_estimate(PyObject *units, PyObject *world, PyObject *options, PyObject *kind);
 PyObject *shw_py_hsdp_add_grads(PyObject *unit, PyObject *indices, PyObject *columns, PyObject *take);
 PyObject *shw_py_hsdp_box(PyObject *unit, PyObject *index);
 PyObject *shw_py_hsdp_views(PyObject *unit, PyObject *view);

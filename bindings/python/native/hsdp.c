@@ -3,7 +3,7 @@
  * Units of HSDP: parameters and gradients of any kind of tensor that the module knows, views of the
  * library's memory, and memory that the host gives. What is borrowed is kept alive by the Python
  * layer. */
-#include "bindings/python/native/columns.h"
+#include "bindings/python/native/hsdp_params.h"
 
 #include <string.h>
 
@@ -31,48 +31,51 @@ PyObject* shw_py_columns_declare(PyObject* object, PyObject* name, PyObject* dty
   Py_RETURN_NONE;
 }
 
-/* rules: (shard dims, flags) as buffers of int32 and uint32, aliases as a list of bytes, and where
- * those of each parameter begin as a list of integers. */
-PyObject* shw_py_hsdp_add_params(PyObject* capsule, PyObject* object, PyObject* rules) {
+int shw_py_params_read(PyObject* object, PyObject* rules, shw_py_params* into) {
   columns* self = columns_of(object);
-  void* unit = NULL;
   PyObject *dims, *flags, *aliases, *ranges;
-  if (!self || shw_py_handle(capsule, "shw_hsdp_unit", &unit) < 0 ||
-      !PyArg_ParseTuple(rules, "OOOO", &dims, &flags, &aliases, &ranges))
-    return NULL;
-  Py_buffer dim_view, flag_view;
-  shw_py_blob blob = {0}, range_blob = {0};
-  if (PyObject_GetBuffer(dims, &dim_view, PyBUF_SIMPLE) < 0) return NULL;
-  if (PyObject_GetBuffer(flags, &flag_view, PyBUF_SIMPLE) < 0) {
-    PyBuffer_Release(&dim_view);
-    return NULL;
-  }
+  if (!self || !PyArg_ParseTuple(rules, "OOOO", &dims, &flags, &aliases, &ranges) ||
+      PyObject_GetBuffer(dims, &into->dims, PyBUF_SIMPLE) < 0 ||
+      PyObject_GetBuffer(flags, &into->flags, PyBUF_SIMPLE) < 0 ||
+      shw_py_join(aliases, &into->aliases) < 0 || shw_py_indices(ranges, &into->ranges) < 0)
+    return -1;
+  columns_seal(self);
+  shw_hsdp_param_batch* batch = &into->batch;
+  shw_hsdp_param_batch_init(batch, sizeof *batch);
+  batch->count = self->count;
+  batch->names = self->names.data;
+  batch->name_offsets = (const uint64_t*)self->name_offsets.data;
+  batch->tensors = (const shw_tensor*)self->tensors.data;
+  batch->shard_dims = into->dims.buf;
+  batch->param_flags = into->flags.buf;
+  batch->aliases = into->aliases.data;
+  batch->alias_offsets = into->aliases.offsets;
+  batch->alias_ranges = into->ranges.offsets;
+  return 0;
+}
+
+void shw_py_params_free(shw_py_params* params) {
+  shw_py_blob_free(&params->aliases);
+  shw_py_blob_free(&params->ranges);
+  PyBuffer_Release(&params->flags);
+  PyBuffer_Release(&params->dims);
+}
+
+PyObject* shw_py_hsdp_add_params(PyObject* capsule, PyObject* object, PyObject* rules) {
+  void* unit = NULL;
+  if (shw_py_handle(capsule, "shw_hsdp_unit", &unit) < 0) return NULL;
+  shw_py_params params = {0};
   PyObject* result = NULL;
-  if (shw_py_join(aliases, &blob) == 0 && shw_py_indices(ranges, &range_blob) == 0) {
-    columns_seal(self);
-    shw_hsdp_param_batch batch;
-    shw_hsdp_param_batch_init(&batch, sizeof batch);
-    batch.count = self->count;
-    batch.names = self->names.data;
-    batch.name_offsets = (const uint64_t*)self->name_offsets.data;
-    batch.tensors = (const shw_tensor*)self->tensors.data;
-    batch.shard_dims = dim_view.buf;
-    batch.param_flags = flag_view.buf;
-    batch.aliases = blob.data;
-    batch.alias_offsets = blob.offsets;
-    batch.alias_ranges = range_blob.offsets;
+  if (shw_py_params_read(object, rules, &params) == 0) {
     shw_error* error = NULL;
-    const shw_status status = shw_hsdp_unit_add_params(unit, &batch, &error);
+    const shw_status status = shw_hsdp_unit_add_params(unit, &params.batch, &error);
     if (status == SHW_OK) {
       result = Py_NewRef(Py_None);
     } else {
       shw_py_raise(status, error);
     }
   }
-  shw_py_blob_free(&blob);
-  shw_py_blob_free(&range_blob);
-  PyBuffer_Release(&flag_view);
-  PyBuffer_Release(&dim_view);
+  shw_py_params_free(&params);
   return result;
 }
 

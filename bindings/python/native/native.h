@@ -203,6 +203,7 @@ PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject
 PyObject* shw_py_columns_declare(PyObject* columns, PyObject* name, PyObject* dtype,
                                  PyObject* shape);
 PyObject* shw_py_hsdp_add_params(PyObject* unit, PyObject* columns, PyObject* rules);
+PyObject* shw_py_hsdp_estimate(PyObject* units, PyObject* world, PyObject* options, PyObject* kind);
 PyObject* shw_py_hsdp_add_grads(PyObject* unit, PyObject* indices, PyObject* columns,
                                 PyObject* take);
 /* (offsets, sizes, global shape). */

@@ -12,7 +12,8 @@ import pytest
 
 import shardwright
 from shardwright import hsdp as training
-from shardwright.hsdp import Hsdp, Mesh, Param
+from shardwright.hsdp import EstimatedUnit, Hsdp, Mesh, Param, estimate
+from shardwright.hsdp.memory import KINDS
 
 WIDTHS = (13, 37, 29, 3)
 BATCH, STEPS = 4, 20
@@ -379,3 +380,44 @@ def test_a_plugin_brings_a_communicator():
         return out.tolist()
 
     assert on_ranks(2, gather) == [[5, 6], [5, 6]]
+
+
+# ---- memory that is foretold ----
+
+@pytest.mark.parametrize(("shards", "replicas", "options"), [
+    (1, 1, {}), (2, 1, {}), (3, 1, {"reshard_after_forward": False}), (2, 2, {"reduce_dtype": "float64"}),
+    (3, 1, {"layout": "ragged"}), (4, 1, {"reshard_after_forward": True, "grad_dtype": "float64"})])
+def test_the_memory_of_an_iteration_is_foretold(shards, replicas, options):
+    places = meshes(shards, replicas)
+
+    def train(rank):
+        trainer = Trainer(places[rank], **options)
+        grads = np.float64 if "grad_dtype" in options else np.float32
+        for number in range(3):
+            trainer.run_forward_and_backward(micro_batch(number, 0, rank))
+            trainer.hsdp.finalize_backward()
+            assert all(unit.grad(0).numpy().dtype == grads for unit in trainer.units)
+            trainer.hsdp.step_event()
+            trainer.hsdp.zero_grads()
+        return {kind: trainer.hsdp.stats(kind).peak_bytes for kind in (None, *KINDS)}
+
+    units = [EstimatedUnit([Param(f"{layer}.weight", shape=weight.shape, dtype="float32"),
+                            Param(f"{layer}.bias", shape=bias.shape, dtype="float32")], adds_grads=layer % 2 == 1, **options)
+             for layer, (weight, bias) in enumerate(first_parameters())]
+    foretold = {kind: estimate(units, shards, replicas, kind=kind, ordered_sums=True).peak_bytes for kind in (None, *KINDS)}
+    assert foretold[None] > 0
+    assert (estimate(units, shards, replicas, kind="landing").peak_bytes > 0) == (shards > 1 or replicas > 1), "parts of all ranks"
+    for measured in on_ranks(shards * replicas, train):
+        assert measured == foretold
+
+
+def test_estimates_refuse_what_units_refuse():
+    unit = EstimatedUnit([Param("w", shape=(3, 2), dtype="float32", shard_dim=1)])
+    with pytest.raises(shardwright.InvalidArgumentError, match="w"):
+        estimate([unit], 4)
+    with pytest.raises(shardwright.InvalidArgumentError):
+        estimate([unit], 0)
+    with pytest.raises(shardwright.InvalidArgumentError, match="kind"):
+        estimate([unit], 2, kind="all of it")
+    with pytest.raises(shardwright.InvalidArgumentError, match="neither a tensor nor a shape"):
+        estimate([EstimatedUnit([Param("w")])], 2)

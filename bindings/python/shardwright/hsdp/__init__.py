@@ -11,10 +11,11 @@ before they are used, and their gradients summed in rank order. docs/hsdp.md tel
 """
 from .communicator import Communicator, PluginCommunicator, delayed, fake_communicator, over, thread_communicators
 from .context import Hsdp
+from ._estimate import EstimatedUnit, estimate
 from .memory import Memory
 from .mesh import Mesh
 from .unit import Box, Param, Unit, UnitView
 from .work import Work
 
-__all__ = ["Box", "Communicator", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit", "UnitView", "Work", "delayed",
-           "fake_communicator", "over", "thread_communicators"]
+__all__ = ["Box", "Communicator", "EstimatedUnit", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit", "UnitView",
+           "Work", "delayed", "estimate", "fake_communicator", "over", "thread_communicators"]

@@ -8,13 +8,11 @@ from .._library import native
 from .._options import nanoseconds, word
 from ..context import Context, shared
 from ..state import State
-from ..tensor import dtype_number
 from . import memory, settings
 from .mesh import Mesh
 from .unit import Unit
 
 _CONTENT = {"params": 0, "grads": 1}
-_LAYOUTS = {"row": 0, "ragged": 1}
 
 
 class Hsdp:
@@ -63,12 +61,9 @@ class Hsdp:
             unused: what a parameter without a gradient adds: "zero", or "skip" on which ranks must agree.
             host_memory: whole parameters lie in memory given by `Unit.set_memory`.
         """
-        dtypes = {"param_dtype": param_dtype, "reduce_dtype": reduce_dtype, "output_dtype": output_dtype,
-                  "grad_dtype": grad_dtype}
-        fields: dict[str, Any] = {key: 0 if value is None else dtype_number(value) for key, value in dtypes.items()}
-        fields |= settings.reshard_fields(reshard_after_forward)
-        fields |= {"layout": word("layout", layout, _LAYOUTS), "unused": word("unused", unused, settings.UNUSED),
-                   "flags": int(offload) | 2 * int(host_memory)}
+        fields = settings.unit_fields(param_dtype=param_dtype, reduce_dtype=reduce_dtype, output_dtype=output_dtype,
+                                      grad_dtype=grad_dtype, layout=layout, reshard_after_forward=reshard_after_forward,
+                                      unused=unused, offload=offload, host_memory=host_memory)
         made = Unit(native.shw_hsdp_unit_create(self._handle, name, fields), name, self)
         self.units.append(made)
         return made

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._options import word
 from ..errors import InvalidArgumentError
+from ..tensor import dtype_number
 
 _RESHARD_AUTO, _RESHARD, _KEEP, _SECONDARY = range(4)
 _SWITCHES = {"requires_gradient_sync": 0, "requires_all_reduce": 1, "reshard_after_backward": 4, "unshard_in_backward": 6,
@@ -13,6 +15,7 @@ _WORDS: dict[str, tuple[int, tuple[str, ...]]] = {"reduce_op": (5, ("average", "
 _OF_CONTEXT = {"max_inflight_reduce": 12, "prefetch_depth": 13, "is_last_backward": 14}
 RESHARD_AFTER_FORWARD, SECONDARY_SIZE, DIVIDE_FACTOR = 2, 3, 9
 UNUSED = {"zero": 0, "skip": 1}
+_LAYOUTS = {"row": 0, "ragged": 1}
 
 
 def reshard_fields(value: bool | int | None) -> dict[str, int]:
@@ -22,6 +25,17 @@ def reshard_fields(value: bool | int | None) -> dict[str, int]:
     if isinstance(value, bool):
         return {"reshard_after_forward": _RESHARD if value else _KEEP, "secondary_size": 0}
     return {"reshard_after_forward": _SECONDARY, "secondary_size": int(value)}
+
+
+def unit_fields(*, param_dtype: str | None, reduce_dtype: str | None, output_dtype: str | None, grad_dtype: str | None,
+                layout: str, reshard_after_forward: bool | int | None, unused: str, offload: bool,
+                host_memory: bool) -> dict[str, Any]:
+    """Options of a unit as the library has them."""
+    dtypes = {"param_dtype": param_dtype, "reduce_dtype": reduce_dtype, "output_dtype": output_dtype, "grad_dtype": grad_dtype}
+    fields: dict[str, Any] = {key: 0 if value is None else dtype_number(value) for key, value in dtypes.items()}
+    return fields | reshard_fields(reshard_after_forward) | {
+        "layout": word("layout", layout, _LAYOUTS), "unused": word("unused", unused, UNUSED),
+        "flags": int(offload) | 2 * int(host_memory)}
 
 
 def keys_of(name: str, value: Any) -> list[tuple[int, int | float]]:

@@ -98,16 +98,8 @@ class Unit:
     def add_params(self, params: Sequence[Param]) -> None:
         """Adds all or none; they are numbered from 0 in the order in which they are added. InvalidArgumentError naming the
         parameter."""
-        columns = native.shw_py_columns(False, None)
-        aliases: list[bytes] = []
-        ranges = [0]
-        for each in params:
-            _describe(columns, each)
-            aliases += [name.encode() for name in each.aliases]
-            ranges.append(len(aliases))
-        dims = array("i", [each.shard_dim for each in params])
-        flags = array("I", [_FROZEN * each.frozen + _REPLICATE * each.replicate for each in params])
-        native.shw_py_hsdp_add_params(self._handle, columns, (dims, flags, aliases, ranges))
+        columns, rules = described(params)
+        native.shw_py_hsdp_add_params(self._handle, columns, rules)
         self._given.append(columns)
 
     def seal(self) -> None:
@@ -246,6 +238,20 @@ class Unit:
     def _forget_taken(self) -> None:
         if self.grad_state in ("none", "ready", "partial"):
             self._taken.clear()
+
+
+def described(params: Sequence[Param]) -> tuple[Any, tuple[Any, ...]]:
+    """Parameters for the library: their tensors, and what is to become of them."""
+    columns = native.shw_py_columns(False, None)
+    aliases: list[bytes] = []
+    ranges = [0]
+    for each in params:
+        _describe(columns, each)
+        aliases += [name.encode() for name in each.aliases]
+        ranges.append(len(aliases))
+    dims = array("i", [each.shard_dim for each in params])
+    flags = array("I", [_FROZEN * each.frozen + _REPLICATE * each.replicate for each in params])
+    return columns, (dims, flags, aliases, ranges)
 
 
 def _describe(columns: Any, param: Param) -> None:
