@@ -7,7 +7,7 @@ import warnings
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from hsdp_cases import STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
 from shardwright.torch import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard, share_comm_ctx
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -240,3 +240,35 @@ def hsdp_gradients_come_with_the_last_backward_t12(folder):
     model.set_is_last_backward(True)
     loss_of(model, batch(0, dist.get_rank())).backward()
     assert model[0].weight.grad is not None
+
+
+@ranks(2)
+def hsdp_gradients_travel_over_groups_of_their_own(folder):
+    model = sharded(network())
+    model.set_separate_reduce_scatter_group()
+    model[0].set_reduce_scatter_max_input_buffers(2)  # of an inner module, which does not become a root
+    train(model, sgd(model))
+    assert_same(model, trained_alone())
+    raises(RuntimeError, "before it", model.set_separate_reduce_scatter_group)
+    raises(ValueError, "True or False", lambda: sharded(network()).set_separate_reduce_scatter_group(2))
+
+
+@ranks(4)
+def hsdp_hooks_sum_over_replicas_that_the_mesh_does_not_know(folder):
+    both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "shards"))
+    model = sharded(network(), mesh=both["shards"])
+    sizes = []
+
+    def mean_over_replicas(flat):
+        sizes.append(flat.numel())
+        dist.all_reduce(flat, group=both.get_group("replicas"))
+        flat.mul_(0.5)
+
+    for each in (model, model[0], model[2], model[4]):
+        each.set_all_reduce_hook(mean_over_replicas)
+    train(model, sgd(model))
+    assert_same(model, trained_alone(shards=2))
+    assert sum(sizes) == STEPS * sum(each.to_local().numel() for each in model.parameters())
+    whole = fully_shard(nn.Linear(2, 2), mesh=both)
+    raises(ValueError, "has replicas", lambda: whole.set_all_reduce_hook(mean_over_replicas))
+    raises(ValueError, "no streams", lambda: model.set_all_reduce_hook(mean_over_replicas, stream=object()))

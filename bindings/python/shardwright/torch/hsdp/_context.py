@@ -43,18 +43,24 @@ class TorchContext:
         for name, unit in units:
             unit.name = name
             unit.join(self.units)
-        self._mesh = ContextMesh(place, secondary, options.timeout)
+        apart = any(unit.reduces_apart for unit in self.units)
+        self._mesh = ContextMesh(place, secondary, apart, options.timeout)
         self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis,
                          prefetch_depth=options.prefetch_depth, timeout=options.timeout)
         for unit in self.units:
             unit.attach(self.hsdp, paths)
         for unit in self.units:
             unit.apply_prefetch()
+        self.set_reduce_buffers()
         self.is_last_backward = True
         self.finalizes_by_hand = False
         self.open_finalizations = 0  # that nobody has waited for
         self._waits_for_end = False  # the end of a backward will be told
         _all.add(self)
+
+    def set_reduce_buffers(self) -> None:
+        """Units have one limit together."""
+        self.hsdp.set(max_inflight_reduce=max(unit.reduce_buffers for unit in self.units))
 
     def begin_forward(self) -> None:
         """The root runs: what an optimizer changed is seen."""

@@ -52,8 +52,9 @@ def part_of(whole: torch.Tensor, dim: int, size: int, rank: int) -> torch.Tensor
 class ContextMesh:
     """The library's mesh of one context, whose communicators go over groups of our own."""
 
-    def __init__(self, place: MeshPlace, secondary: set[int], timeout: float | None) -> None:
+    def __init__(self, place: MeshPlace, secondary: set[int], reduces_apart: bool, timeout: float | None) -> None:
         self._place = place
+        self._reduces_apart = reduces_apart
         self._timeout = timeout
         self._communicators: list[Communicator] = []
         ranks = place.mesh.mesh.flatten().tolist()
@@ -67,17 +68,19 @@ class ContextMesh:
         mesh = self._place.mesh
         for axis in range(mesh.ndim):
             if mesh.size(axis) > 1:
-                self.mesh.set_communicator(axis, self._over(mesh.get_group(axis)))
+                self.mesh.set_communicator(axis, self._over(mesh.get_group(axis), "hsdp"))
+                if self._reduces_apart:
+                    self.mesh.set_communicator(axis, self._over(mesh.get_group(axis), "hsdp reduce"), "reduce")
         for size, group in self._secondary.items():
-            self.mesh.set_communicator(self._place.shard_axis, self._over(group), "secondary")
+            self.mesh.set_communicator(self._place.shard_axis, self._over(group, "hsdp"), "secondary")
 
     def abort(self, message: str) -> None:
         """Ranks that wait for this one raise an error with the message."""
         for each in self._communicators:
             each.abort(message)
 
-    def _over(self, group: dist.ProcessGroup) -> Communicator:
-        end, _ = collective_over(group, "hsdp", self._timeout)
+    def _over(self, group: dist.ProcessGroup, use: str) -> Communicator:
+        end, _ = collective_over(group, use, self._timeout)
         made = over(meet(group, end, self._timeout))
         self._communicators.append(made)
         return made

@@ -3,7 +3,7 @@
 context; then its shards move into memory of the library."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -35,6 +35,9 @@ class TorchUnit:
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
         self.core: hsdp.Unit | None = None
+        self.reduce_buffers = 1  # packed gradients that may live at once
+        self.reduces_apart = False  # over communicators of its own
+        self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
 
@@ -151,12 +154,21 @@ class TorchUnit:
         """What the library has summed becomes the gradient of the sharded parameters."""
         assert self.core is not None
         attribute = "main_grad" if self.policy.apply_grad_on_fp32_main_grad else "grad"
-        for index, (address, shape, *_) in enumerate(self.core.views("grad")):
-            if address == 0:
-                continue
-            local = from_dlpack(self.core.grad(index)).clone() if 0 not in shape else \
-                torch.zeros(shape, dtype=self.params[index].dtype)
-            self.params[index].take_gradient(local, attribute)
+        found = [(self.params[index], from_dlpack(self.core.grad(index)).clone() if 0 not in shape else
+                  torch.zeros(shape, dtype=self.params[index].dtype))
+                 for index, (address, shape, *_) in enumerate(self.core.views("grad")) if address != 0]
+        if self.all_reduce_hook is not None:
+            self._change(self.all_reduce_hook, [local for _, local in found])
+        for param, local in found:
+            param.take_gradient(local, attribute)
+
+    def _change(self, hook: Callable[[torch.Tensor], None], grads: list[torch.Tensor]) -> None:
+        for dtype in dict.fromkeys(each.dtype for each in grads):
+            alike = [each for each in grads if each.dtype == dtype]
+            flat = torch.cat([each.reshape(-1) for each in alike])
+            hook(flat)
+            for each, changed in zip(alike, torch.split(flat, [each.numel() for each in alike]), strict=True):
+                each.copy_(changed.view_as(each))
 
     def unshard(self, async_op: bool) -> hsdp.Work | None:
         """Gathers; with async_op `wait_unsharded` ends it."""

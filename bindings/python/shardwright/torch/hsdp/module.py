@@ -2,7 +2,7 @@
 """HSDPModule: what modules can after fully_shard."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -118,13 +118,33 @@ class HSDPModule:
         self._set(recurse, unused_policy="zero" if _boolean("enable", enable) else "skip")
 
     def set_reduce_scatter_max_input_buffers(self, count: int, *, recurse: bool = True) -> None:
-        """How many units' packed gradients live at once; one number for the whole model."""
-        del recurse
+        """How many units' packed gradients live at once; the whole model has the largest number of any of its modules."""
         if isinstance(count, bool) or not isinstance(count, int):
             raise TypeError(f"the number of buffers is {count!r}; it must be an integer")
         if count < 1:
             raise InvalidArgumentError(f"the number of buffers is {count}; it must be 1 or above")
-        _own(self).begin().hsdp.set(max_inflight_reduce=count)
+        for state in states_below(_module(self)) if recurse else [_own(self)]:
+            state.unit.reduce_buffers = count
+            if state.context is not None:
+                state.context.set_reduce_buffers()
+
+    def set_separate_reduce_scatter_group(self, enable: bool = True, *, recurse: bool = True) -> None:
+        """True: gradients of the whole model travel over groups of their own, beside gathers. Before its first forward, else
+        RuntimeError; on all ranks."""
+        for state in states_below(_module(self)) if recurse else [_own(self)]:
+            if state.context is not None:
+                raise RuntimeError("groups are made by the first forward: call set_separate_reduce_scatter_group before it")
+            state.unit.reduces_apart = _boolean("enable", enable)
+
+    def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
+        """Calls `hook` with the gradients of this rank's shards of this unit as one tensor of one dimension, after they were
+        summed over the shard axis and before they become gradients of the parameters; what the hook leaves there is taken. For
+        replicas that the mesh does not know. InvalidArgumentError on a mesh that has replicas, or with a stream."""
+        if stream is not None:
+            raise InvalidArgumentError("there are no streams on the CPU")
+        if _own(self).unit.place.replicate_axis is not None:
+            raise InvalidArgumentError("the mesh of this module has replicas, over which gradients are summed already")
+        _own(self).unit.all_reduce_hook = hook
 
     def set_manual_backward_finalization(self, enabled: bool) -> None:
         """True: gradients come when finalize_backward is called, not at the end of backward. Of the root."""
