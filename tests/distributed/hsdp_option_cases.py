@@ -272,3 +272,13 @@ def hsdp_hooks_sum_over_replicas_that_the_mesh_does_not_know(folder):
     whole = fully_shard(nn.Linear(2, 2), mesh=both)
     raises(ValueError, "has replicas", lambda: whole.set_all_reduce_hook(mean_over_replicas))
     raises(ValueError, "no streams", lambda: model.set_all_reduce_hook(mean_over_replicas, stream=object()))
+
+
+@ranks(2)
+def hsdp_settings_have_the_names_of_both_libraries(folder):
+    model = sharded(network())
+    train(model, sgd(model), 2, lambda model, is_last: model.set_requires_gradient_sync(requires_gradient_sync=is_last))
+    assert_same(model, trained_alone(micro_batches=2))
+    model.set_requires_gradient_sync(requires_grad_sync=True)
+    for call in (model.set_requires_gradient_sync, lambda: model.set_requires_gradient_sync(True, requires_gradient_sync=True)):
+        raises(ValueError, "times; it must be once", call)

@@ -61,9 +61,14 @@ class HSDPModule:
         """Frees the whole parameters of this module; a gather under way is dropped."""
         _own(self).unit.reshard()
 
-    def set_requires_gradient_sync(self, requires_grad_sync: bool, *, recurse: bool = True) -> None:
-        """False: gradients stay on this rank, unsharded, until a backward with True."""
-        self._set(recurse, requires_gradient_sync=_boolean("requires_grad_sync", requires_grad_sync))
+    def set_requires_gradient_sync(self, requires_grad_sync: bool | None = None, *, recurse: bool = True,
+                                   requires_gradient_sync: bool | None = None) -> None:
+        """False: gradients stay on this rank, unsharded, until a backward with True. Both names are one argument: HyperParallel's
+        and torch's."""
+        given = [value for value in (requires_grad_sync, requires_gradient_sync) if value is not None]
+        if len(given) != 1:
+            raise InvalidArgumentError(f"requires_gradient_sync is given {len(given)} times; it must be once, True or False")
+        self._set(recurse, requires_gradient_sync=_boolean("requires_gradient_sync", given[0]))
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
         """False: sums over the shard axis wait for a backward with True before they go on to the replicas."""
