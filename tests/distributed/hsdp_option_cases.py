@@ -282,3 +282,29 @@ def hsdp_settings_have_the_names_of_both_libraries(folder):
     model.set_requires_gradient_sync(requires_grad_sync=True)
     for call in (model.set_requires_gradient_sync, lambda: model.set_requires_gradient_sync(True, requires_gradient_sync=True)):
         raises(ValueError, "times; it must be once", call)
+
+
+@ranks(2)
+def hsdp_parameters_that_are_replaced_are_taken_t22(folder):
+    for runs_before in (False, True):
+        model, other = sharded(network(1)), network(2)
+        if runs_before:
+            loss_of(model, batch(0, dist.get_rank())).backward()
+        model.load_state_dict(sharded(network(2)).state_dict(), assign=True)
+        assert torch.equal(model(batch(0, 0)), other(batch(0, 0)))
+        train(model, sgd(model))
+        assert_same(model, trained_alone(model=other))
+    model = sharded(network()).double()  # before the first forward
+    seen = model(batch(0, 0).double())
+    assert torch.equal(seen, network().double()(batch(0, 0).double()))
+
+
+@ranks(2)
+def hsdp_parameters_of_another_kind_are_refused(folder):
+    model = sharded(network())
+    model(batch(0, 0))
+    model.reshard()
+    raises(ValueError, "0.weight has become torch.float64 and was torch.float32", lambda: model.double()(batch(0, 0)))
+    model = sharded(network())
+    model[0].weight = nn.Parameter(torch.zeros(37, 13))
+    raises(ValueError, "0.weight was replaced by Parameter; it must be a DTensor of shape (37, 13)", lambda: model(batch(0, 0)))

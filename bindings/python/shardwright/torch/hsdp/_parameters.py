@@ -37,6 +37,26 @@ class ManagedParameter:
         """This rank's part of the sharded parameter."""
         return self.sharded._local_tensor  # type: ignore[attr-defined,no-any-return]
 
+    def adopt(self) -> None:
+        """What a host has put in the place of the sharded parameter, as loads with assign do, is the parameter from here on.
+        InvalidArgumentError where it is of another kind, shape or dtype."""
+        for module, attribute in self.owners:
+            found = module._parameters.get(attribute)
+            if found is self.sharded:
+                continue
+            placements = self._place.placements(self.shard_dim)
+            if not isinstance(found, DTensor) or found.placements != placements or found.shape != self.shape:
+                given = found.placements if isinstance(found, DTensor) else type(found).__name__
+                raise InvalidArgumentError(f"parameter {self.name} was replaced by {given}; it must be a DTensor of shape "
+                                           f"{tuple(self.shape)}, placed {placements}", {"parameter": self.name})
+            assert isinstance(found, nn.Parameter)
+            self.sharded = found
+            self.show(whole=False)
+        if self.whole is not None and self.local.dtype != self.dtype:
+            raise InvalidArgumentError(f"parameter {self.name} has become {self.local.dtype} and was {self.dtype}: dtypes are those "
+                                       "of the first forward", {"parameter": self.name})
+        self.dtype = self.local.dtype
+
     def version(self) -> tuple[int, int]:
         """Changes with what is written into the shard: through the DTensor, or into its part of this rank."""
         return self.sharded._version, self.local._version

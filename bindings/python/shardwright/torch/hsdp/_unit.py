@@ -45,6 +45,7 @@ class TorchUnit:
         """Makes the unit of the library, whose parameters are named by the paths of modules from the root. Collective."""
         for each in self.params:
             each.name_from(paths)
+            each.adopt()
             if each.local.is_meta:
                 raise RuntimeError(f"parameter {each.name} of {self.name} is on the meta device: give it memory and values "
                                    "(module.to_empty, then initialise) before the first forward")
@@ -99,6 +100,8 @@ class TorchUnit:
         assert self.core is not None
         changed = False
         for index, each in enumerate(self.params):
+            if not self._shows_whole:
+                each.adopt()
             if each.whole is not None and each.whole.requires_grad != each.sharded.requires_grad:
                 each.whole.requires_grad_(each.sharded.requires_grad)
                 self._frozen_as(index, each)
