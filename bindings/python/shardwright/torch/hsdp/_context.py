@@ -42,19 +42,20 @@ class TorchContext:
                      if unit.reshard_after_forward is not None and not isinstance(unit.reshard_after_forward, bool)}
         for name, unit in units:
             unit.name = name
-            unit.join(self.units)
+            unit.join(self.units, paths)
         apart = any(unit.reduces_apart for unit in self.units)
         self._mesh = ContextMesh(place, secondary, apart, options.timeout)
         self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis,
                          prefetch_depth=options.prefetch_depth, timeout=options.timeout)
         for unit in self.units:
-            unit.attach(self.hsdp, paths)
+            unit.attach(self.hsdp)
         for unit in self.units:
             unit.apply_prefetch()
         self.set_reduce_buffers()
         self.is_last_backward = True
         self.finalizes_by_hand = False
         self.open_finalizations = 0  # that nobody has waited for
+        self.iteration = 0  # counts resets
         self._waits_for_end = False  # the end of a backward will be told
         _all.add(self)
 
@@ -62,10 +63,15 @@ class TorchContext:
         """Units have one limit together."""
         self.hsdp.set(max_inflight_reduce=max(unit.reduce_buffers for unit in self.units))
 
-    def begin_forward(self) -> None:
-        """The root runs: what an optimizer changed is seen."""
+    def check_begin(self) -> None:
+        """RuntimeError where the iteration before has not ended."""
+        if self._waits_for_end:
+            raise RuntimeError("a backward did not come to its end: call reset_iter_state() on the root, on all ranks")
         if self.open_finalizations > 0:
             raise RuntimeError("a finalization of backward is not waited for: call wait() of what finalize_backward gave")
+
+    def begin_forward(self) -> None:
+        """The root runs: what an optimizer changed is seen."""
         if any([unit.look_for_changes() for unit in self.units]):
             self.hsdp.step_event()
             for unit in self.units:
@@ -86,9 +92,9 @@ class TorchContext:
 
     def finalize(self) -> None:
         """Reduces what no module has handed over, and gives gradients to the sharded parameters."""
-        for unit in reversed(self.units):
-            if any(each.whole is not None and each.whole.grad is not None for each in unit.params):
-                unit.post_backward()
+        # Reduced by the library, in an order that does not depend on which of them this rank has used.
+        for unit in self.units:
+            unit.hand_over()
         self.hsdp.set(is_last_backward=self.is_last_backward)
         self.hsdp.finalize_backward()
         for unit in self.units:
@@ -97,6 +103,12 @@ class TorchContext:
                 unit.take_gradients()
         if self.is_last_backward:
             self.hsdp.zero_grads()
+
+    def wait_for_reductions(self) -> None:
+        """Waits for what is under way; gradients come with the last backward."""
+        self.hsdp.set(is_last_backward=True)
+        self.hsdp.finalize_backward()
+        self.hsdp.set(is_last_backward=self.is_last_backward)
 
     def has_reductions(self) -> bool:
         """Whether sums of gradients are on their way."""
@@ -109,12 +121,13 @@ class TorchContext:
     def recover(self) -> None:
         """After a failed iteration, on all ranks."""
         self._waits_for_end = False
+        self.open_finalizations = 0
+        self.iteration += 1
         self._mesh.connect()
         self.hsdp.reset()
         for unit in self.units:
             for each in unit.params:
-                if each.whole is not None:
-                    each.whole.grad = None
+                each.drop_gradients()
             unit.follow_state()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree
+from torch.distributed.utils import _apply_to_tensors
 from torch.utils.checkpoint import _StopRecomputationError
 
 from ._state import ModuleState
@@ -31,8 +31,12 @@ def forward_method(module: nn.Module, state: ModuleState, name: str) -> None:
     method = getattr(module, name)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _pre_forward(state, args, kwargs)
-        return _post_forward(state, method(*args, **kwargs))
+        try:
+            args, kwargs = _pre_forward(state, args, kwargs)
+            return _post_forward(state, method(*args, **kwargs))
+        except BaseException:
+            _tell_others(state, None)
+            raise
 
     setattr(module, name, run)
 
@@ -54,15 +58,18 @@ class _AfterBackward(torch.autograd.Function):
 def _cast(values: Any, dtype: torch.dtype | None) -> Any:
     if dtype is None:
         return values
-    return _pytree.tree_map_only(torch.Tensor, lambda each: each.to(dtype) if each.is_floating_point() else each, values)
+    return _apply_to_tensors(lambda each: each.to(dtype) if each.is_floating_point() else each, values)
 
 
 def _pre_forward(state: ModuleState, args: Any, kwargs: Any) -> Any:
     context = state.begin()
     recompute = in_backward()
-    if state.is_root and not recompute:
-        context.begin_forward()
+    begins = state.is_root and not recompute
+    if begins:
+        context.check_begin()
     state.runs = True
+    if begins:
+        context.begin_forward()
     policy = state.unit.policy
     if policy.cast_forward_inputs:
         args, kwargs = _cast((args, kwargs), policy.param_dtype)
@@ -70,13 +77,12 @@ def _pre_forward(state: ModuleState, args: Any, kwargs: Any) -> Any:
     state.unit.pre_forward(counts)
     if not torch.is_grad_enabled():
         return args, kwargs
-    leaves, form = _pytree.tree_flatten((args, kwargs))
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    if places:
-        passed = _AfterBackward.apply(state.unit.post_backward, *[leaves[place] for place in places])
-        for place, tensor in zip(places, passed, strict=True):
-            leaves[place] = tensor
-    return _pytree.tree_unflatten(leaves, form)
+    found: list[torch.Tensor] = []
+    _apply_to_tensors(lambda each: found.append(each) if each.requires_grad else None, (args, kwargs))
+    if not found:
+        return args, kwargs
+    passed = iter(_AfterBackward.apply(state.unit.post_backward, *found))
+    return _apply_to_tensors(lambda each: next(passed) if each.requires_grad else each, (args, kwargs))
 
 
 def _post_forward(state: ModuleState, output: Any) -> Any:
@@ -85,7 +91,7 @@ def _post_forward(state: ModuleState, output: Any) -> Any:
     counts = torch.is_grad_enabled() and not recompute
     if torch.is_grad_enabled():
         before = _BeforeBackward(state)
-        _pytree.tree_map_only(torch.Tensor, before.watch, output)
+        _apply_to_tensors(before.watch, output)
     state.unit.post_forward(counts, recompute)
     return _cast(output, state.unit.policy.output_dtype)
 

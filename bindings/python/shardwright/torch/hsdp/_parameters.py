@@ -100,6 +100,17 @@ class ManagedParameter:
             setattr(self.sharded, attribute, self._place.dtensor(local, self.shard_dim, self.shape))
         else:
             there._local_tensor.add_(local)
+        hooks = getattr(self.sharded, "_post_accumulate_grad_hooks", None) if attribute == "grad" else None
+        for hook in list((hooks or {}).values()):
+            hook(self.sharded)
+
+    def drop_gradients(self) -> None:
+        """Of the shard and of the whole parameter."""
+        self.sharded.grad = None
+        if hasattr(self.sharded, "main_grad"):
+            self.sharded.main_grad = None
+        if self.whole is not None:
+            self.whole.grad = None
 
 
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],

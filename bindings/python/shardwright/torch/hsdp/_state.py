@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+import torch
 from torch import nn
 
 from ._context import ContextOptions, TorchContext, context_of
@@ -32,7 +33,8 @@ class ModuleState:
             states = [(name, state) for name, state in below if state is not None]
             units = {id(state.unit): (name or type(module).__name__, state.unit) for name, state in reversed(states)}
             self.is_root = True
-            context = context_of(module, list(reversed(units.values())), self._options)
+            with torch.inference_mode(False), torch.no_grad():
+                context = context_of(module, list(reversed(units.values())), self._options)
             # A list of modules is one unit, also where nothing around them is one.
             modules = [each for _, unit in units.values() for each in unit.modules]
             for state in filter(None, map(state_of, modules)):

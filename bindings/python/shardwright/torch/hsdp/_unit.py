@@ -41,14 +41,8 @@ class TorchUnit:
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
 
-    def attach(self, context: hsdp.Hsdp, paths: Mapping[nn.Module, str]) -> None:
-        """Makes the unit of the library, whose parameters are named by the paths of modules from the root. Collective."""
-        for each in self.params:
-            each.name_from(paths)
-            each.adopt()
-            if each.local.is_meta:
-                raise RuntimeError(f"parameter {each.name} of {self.name} is on the meta device: give it memory and values "
-                                   "(module.to_empty, then initialise) before the first forward")
+    def attach(self, context: hsdp.Hsdp) -> None:
+        """Makes the unit of the library. Collective."""
         main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
         core = context.unit(self.name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
                             grad_dtype=main_grad, layout=self.layout, reshard_after_forward=self.reshard_after_forward,
@@ -77,8 +71,15 @@ class TorchUnit:
             self.core.set_prefetch([each.core for each in units if each.core is not None], phase)
         self._prefetch[phase] = units
 
-    def join(self, model: list[TorchUnit]) -> None:
-        """The units of the model that this one is part of. InvalidArgumentError where another one is to be gathered."""
+    def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:
+        """The units of the model that this one is part of, and the paths of modules from the root, by which parameters are named.
+        InvalidArgumentError where a unit of another model is to be gathered, RuntimeError for parameters without memory."""
+        for param in self.params:
+            param.name_from(paths)
+            param.adopt()
+            if param.local.is_meta:
+                raise RuntimeError(f"parameter {param.name} of {self.name} is on the meta device: give it memory and values "
+                                   "(module.to_empty, then initialise) before the first forward")
         for units in self._prefetch.values():
             self._check_prefetch(units, model)
         self._model = model
@@ -113,6 +114,12 @@ class TorchUnit:
                 changed = True
         return changed
 
+    def _take_changes(self) -> None:
+        """Before a gather: shards that the host has put in place since the last forward of the root."""
+        assert self.core is not None
+        if self.core.state == "sharded":
+            self.look_for_changes()
+
     def _frozen_as(self, index: int, param: ManagedParameter) -> None:
         assert self.core is not None
         if param.dtype.is_floating_point:
@@ -122,6 +129,7 @@ class TorchUnit:
 
     def pre_forward(self, counts: bool) -> None:
         """The modules compute with whole parameters. counts: backward follows."""
+        self._take_changes()
         core = self._with_memory()
         core.pre_forward(recompute=not counts)
         self._show(whole=True)
@@ -142,6 +150,13 @@ class TorchUnit:
 
     def post_backward(self) -> None:
         """Hands the gradients over and lets them travel."""
+        self.hand_over()
+        assert self.core is not None
+        self.core.post_backward()
+        self.follow_state()
+
+    def hand_over(self) -> None:
+        """The library has the gradients."""
         assert self.core is not None
         found = [(index, each.whole.grad) for index, each in enumerate(self.params)
                  if each.whole is not None and each.whole.grad is not None]
@@ -150,15 +165,14 @@ class TorchUnit:
                 each.whole.grad = None
         if found:
             self.core.add_grads([index for index, _ in found], [grad.contiguous() for _, grad in found], take=True)
-        self.core.post_backward()
-        self.follow_state()
 
     def take_gradients(self) -> None:
         """What the library has summed becomes the gradient of the sharded parameters."""
         assert self.core is not None
+        main = torch.float32 if self.policy.apply_grad_on_fp32_main_grad else None
         attribute = "main_grad" if self.policy.apply_grad_on_fp32_main_grad else "grad"
         found = [(self.params[index], from_dlpack(self.core.grad(index)).clone() if 0 not in shape else
-                  torch.zeros(shape, dtype=self.params[index].dtype))
+                  torch.zeros(shape, dtype=main or self.params[index].dtype))
                  for index, (address, shape, *_) in enumerate(self.core.views("grad")) if address != 0]
         if self.all_reduce_hook is not None:
             self._change(self.all_reduce_hook, [local for _, local in found])
@@ -175,6 +189,7 @@ class TorchUnit:
 
     def unshard(self, async_op: bool) -> hsdp.Work | None:
         """Gathers; with async_op `wait_unsharded` ends it."""
+        self._take_changes()
         work = self._with_memory().unshard(async_op)
         if work is None:
             self._show(whole=True)

@@ -17,6 +17,7 @@ from ._hooks import forward_method, install
 from ._parameters import PlacementFn, managed_parameters
 from ._placement import MeshPlace, whole_world
 from ._state import ModuleState, remember, state_of
+from ._state_dict_hooks import install_state_dict_hooks
 from ._unit import TorchUnit
 from .module import HSDPModule
 from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -55,13 +56,15 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
     _check_options(policy, offload_policy, device, layout)
     _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
+    resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn)
-    unit = TorchUnit(modules, params, place, policy, _policy_of(reshard_after_forward, place.shard_size), layout)
+    unit = TorchUnit(modules, params, place, policy, resharding, layout)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
         install(each, state)
+        install_state_dict_hooks(each, unit)
         each.__class__ = _class_of(type(each))
     return module
 
@@ -93,6 +96,8 @@ def _checked_modules(module: Any) -> list[nn.Module]:
     modules = module if isinstance(module, list) else [module]
     if not modules or not all(isinstance(each, nn.Module) for each in modules):
         raise InvalidArgumentError(f"fully_shard takes a module or a list of modules, found {module!r}")
+    if len({id(each) for each in modules}) < len(modules):
+        raise InvalidArgumentError("fully_shard takes a list of modules in which each comes once")
     for each in modules:
         name = type(each).__name__
         if state_of(each) is not None:

@@ -7,12 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.tensor import DTensor, Shard
 
 from ...errors import InvalidArgumentError
 from ...hsdp import Work
 from ._context import TorchContext
-from ._placement import part_of
 from ._state import ModuleState, state_of
 from ._unit import TorchUnit
 
@@ -33,6 +31,7 @@ class FinalizeHandle:
 
     def __init__(self, context: TorchContext) -> None:
         self._context = context
+        self._iteration = context.iteration
         context.open_finalizations += 1
         self._is_over = False
 
@@ -41,6 +40,8 @@ class FinalizeHandle:
         if self._is_over:
             return
         self._is_over = True
+        if self._iteration != self._context.iteration:  # reset_iter_state has dropped it
+            return
         self._context.open_finalizations -= 1
         self._context.finalize()
 
@@ -210,15 +211,10 @@ class HSDPModule:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As that of torch, with values that are DTensors, parts of this rank, or whole tensors. InvalidArgumentError for
         DTensors of other placements and for shapes that are neither."""
-        module = _module(self)
-        reshard_all(module)
-        targets = dict(module.named_parameters())
-        values = {name: _value_for(name, targets.get(name), value) for name, value in state_dict.items()}
-        return super().load_state_dict(values, strict=strict, assign=assign)  # type: ignore[misc]
+        return super().load_state_dict(state_dict, strict=strict, assign=assign)  # type: ignore[misc]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """As that of torch, always of the sharded parameters."""
-        reshard_all(_module(self))
         return super().state_dict(*args, **kwargs)  # type: ignore[misc]
 
     def __deepcopy__(self, memo: Any) -> Any:
@@ -262,37 +258,3 @@ def _own(module: Any) -> ModuleState:
     if state is None:
         raise InvalidArgumentError(f"fully_shard was not called with this {type(module).__name__}")
     return state
-
-
-def _value_for(name: str, target: Any, value: Any) -> Any:
-    """The value as a DTensor like the target."""
-    if not isinstance(target, DTensor) or not isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, DTensor):
-        if value.shape == target.shape and value.placements == target.placements and value.device_mesh == target.device_mesh:
-            return value
-        raise InvalidArgumentError(f"{name}: a DTensor of shape {tuple(value.shape)}, {value.placements} on {value.device_mesh} "
-                                   f"for one of {tuple(target.shape)}, {target.placements} on {target.device_mesh}: "
-                                   "redistribute it, or give the whole tensor", {"parameter": name})
-    local = _local_of(name, target, value)
-    return DTensor.from_local(local, target.device_mesh, target.placements, run_check=False, shape=target.shape,
-                              stride=target.stride())
-
-
-def _local_of(name: str, target: DTensor, value: torch.Tensor) -> torch.Tensor:
-    if value.shape == target.shape:
-        return _part_of(target, value)
-    if value.shape == target._local_tensor.shape:
-        return value
-    raise InvalidArgumentError(f"{name}: a tensor of shape {tuple(value.shape)} for a parameter of {tuple(target.shape)}, of which "
-                               f"this rank has {tuple(target._local_tensor.shape)}", {"parameter": name})
-
-
-def _part_of(target: DTensor, whole: torch.Tensor) -> torch.Tensor:
-    """What this rank has of a whole tensor."""
-    part = whole
-    for axis, placement in enumerate(target.placements):
-        if isinstance(placement, Shard):
-            size, rank = target.device_mesh.size(axis), target.device_mesh.get_local_rank(axis)
-            part = part_of(part, placement.dim, size, rank)
-    return part

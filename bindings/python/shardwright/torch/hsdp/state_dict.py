@@ -32,5 +32,4 @@ def hsdp_sync_stream() -> None:
     iteration (set_is_last_backward)."""
     for context in all_contexts():
         if context.has_reductions():
-            context.hsdp.set(is_last_backward=True)
-            context.finalize()
+            context.wait_for_reductions()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State dicts of modules, also of those around them: always of shards, and filled from DTensors, parts of this rank or whole
+tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor, Shard
+
+from ...errors import InvalidArgumentError
+from ._placement import part_of
+from ._unit import TorchUnit
+
+
+def install_state_dict_hooks(module: nn.Module, unit: TorchUnit) -> None:
+    """Of one module of a unit."""
+    module.register_state_dict_pre_hook(lambda *_: unit.reshard())  # type: ignore[no-untyped-call]
+    module.register_load_state_dict_pre_hook(  # type: ignore[no-untyped-call]
+        lambda _, values, prefix, *__: _convert(module, unit, values, prefix))
+
+
+def _convert(module: nn.Module, unit: TorchUnit, values: dict[str, Any], prefix: str) -> None:
+    unit.reshard()
+    paths = {each: path for path, each in module.named_modules()}
+    for param in unit.params:
+        for owner, attribute in param.owners:
+            path = paths.get(owner)
+            key = None if path is None else f"{prefix}{path}.{attribute}" if path else f"{prefix}{attribute}"
+            if key in values:
+                values[key] = _value_for(key, param.sharded, values[key])
+
+
+def _value_for(name: str, target: Any, value: Any) -> Any:
+    """The value as a DTensor like the target."""
+    if not isinstance(target, DTensor) or not isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, DTensor):
+        if value.shape == target.shape and value.placements == target.placements and value.device_mesh == target.device_mesh:
+            return value
+        raise InvalidArgumentError(f"{name}: a DTensor of shape {tuple(value.shape)}, {value.placements} on {value.device_mesh} "
+                                   f"for one of {tuple(target.shape)}, {target.placements} on {target.device_mesh}: "
+                                   "redistribute it, or give the whole tensor", {"parameter": name})
+    local = _local_of(name, target, value)
+    return DTensor.from_local(local, target.device_mesh, target.placements, run_check=False, shape=target.shape,
+                              stride=target.stride())
+
+
+def _local_of(name: str, target: DTensor, value: torch.Tensor) -> torch.Tensor:
+    if value.shape == target.shape:
+        return _part_of(target, value)
+    if value.shape == target._local_tensor.shape:
+        return value
+    raise InvalidArgumentError(f"{name}: a tensor of shape {tuple(value.shape)} for a parameter of {tuple(target.shape)}, of which "
+                               f"this rank has {tuple(target._local_tensor.shape)}", {"parameter": name})
+
+
+def _part_of(target: DTensor, whole: torch.Tensor) -> torch.Tensor:
+    """What this rank has of a whole tensor."""
+    part = whole
+    for axis, placement in enumerate(target.placements):
+        if isinstance(placement, Shard):
+            size, rank = target.device_mesh.size(axis), target.device_mesh.get_local_rank(axis)
+            part = part_of(part, placement.dim, size, rank)
+    return part
