@@ -4,10 +4,11 @@
 // float64: all codes of 16 bits, and floats round all of them.
 #include "core/tensor/number_kernel_internal.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,10 +34,12 @@ template <typename To, typename From>
 std::vector<To> cast_all(CastFunction function, const std::vector<From>& source) {
   std::vector<unsigned char> from(source.size() * sizeof(From) + 1);
   std::vector<unsigned char> to(source.size() * sizeof(To) + 1);
-  std::memcpy(from.data() + 1, source.data(), source.size() * sizeof(From));
+  std::ranges::copy(std::as_bytes(std::span(source)),
+                    std::as_writable_bytes(std::span(from)).begin() + 1);
   function(from.data() + 1, source.size(), to.data() + 1);
   std::vector<To> result(source.size());
-  std::memcpy(result.data(), to.data() + 1, result.size() * sizeof(To));
+  std::ranges::copy(std::as_bytes(std::span(to).subspan(1)),
+                    std::as_writable_bytes(std::span(result)).begin());
   return result;
 }
 
