@@ -116,7 +116,7 @@ class HSDPModule:
     def set_keep_unsharded_storage(self, keep: bool, *, recurse: bool = True) -> None:
         """Whether memory of whole parameters is kept while they are sharded."""
         _boolean("keep", keep)
-        for state in states_below(_module(self)) if recurse else [_own(self)]:
+        for state in _states_of(self, recurse):
             state.unit.keeps_memory = keep
 
     def set_reduce_scatter_unused_params(self, enable: bool, *, recurse: bool = True) -> None:
@@ -129,7 +129,7 @@ class HSDPModule:
             raise TypeError(f"the number of buffers is {count!r}; it must be an integer")
         if count < 1:
             raise InvalidArgumentError(f"the number of buffers is {count}; it must be 1 or above")
-        for state in states_below(_module(self)) if recurse else [_own(self)]:
+        for state in _states_of(self, recurse):
             state.unit.reduce_buffers = count
             if state.context is not None:
                 state.context.set_reduce_buffers()
@@ -137,7 +137,7 @@ class HSDPModule:
     def set_separate_reduce_scatter_group(self, enable: bool = True, *, recurse: bool = True) -> None:
         """True: gradients of the whole model travel over groups of their own, beside gathers. Before its first forward, else
         RuntimeError; on all ranks."""
-        for state in states_below(_module(self)) if recurse else [_own(self)]:
+        for state in _states_of(self, recurse):
             if state.context is not None:
                 raise RuntimeError("groups are made by the first forward: call set_separate_reduce_scatter_group before it")
             state.unit.reduces_apart = _boolean("enable", enable)
@@ -221,7 +221,7 @@ class HSDPModule:
         raise AssertionError("modules that are sharded are not copied: copy before fully_shard")
 
     def _set(self, recurse: bool, **values: Any) -> None:
-        for state in states_below(_module(self)) if recurse else [_own(self)]:
+        for state in _states_of(self, recurse):
             state.unit.set(**values)
 
     def _set_prefetch(self, modules: Sequence[HSDPModule], phase: str) -> None:
@@ -234,6 +234,10 @@ class HSDPModule:
 def states_below(module: nn.Module) -> list[ModuleState]:
     """Of the module and of all inside of it."""
     return [state for each in module.modules() if (state := state_of(each)) is not None]
+
+
+def _states_of(module: Any, recurse: bool) -> list[ModuleState]:
+    return states_below(_module(module)) if recurse else [_own(module)]
 
 
 def reshard_all(module: nn.Module) -> None:
