@@ -30,10 +30,19 @@ def clean_environment():
     return kept | {"CCACHE_NOHASHDIR": "1", "CCACHE_BASEDIR": str(SOURCE)}
 
 
+def cached(pattern):
+    """Entries of the build tree's cache whose whole name matches."""
+    return dict(re.findall(rf"^({pattern}):\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M))
+
+
 def compilers():
     """The compilers of the build tree, by the name under which CMake keeps them."""
-    cache = re.findall(r"^(CMAKE_C(?:XX)?_COMPILER):\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
-    return {name: shutil.which(value) or value for name, value in cache}
+    return {name: shutil.which(value) or value for name, value in cached(r"CMAKE_C(?:XX)?_COMPILER").items()}
+
+
+def torch_of_the_build():
+    """A torch that was installed after the build tree was configured is left out of the wheel as well."""
+    return "OFF" if cached("SHW_TORCH_LEFT_OUT").get("SHW_TORCH_LEFT_OUT") == "TRUE" else "AUTO"
 
 
 def compile_commands(tree):
@@ -61,7 +70,7 @@ def wheel(wheel_tree, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
     flags = next(preset for preset in presets if preset["name"] == "dev")["cacheVariables"]
-    flags |= compilers() | {"SHW_UNITY": "OFF", "SHW_WARNINGS_AS_ERRORS": "ON"}
+    flags |= compilers() | {"SHW_UNITY": "OFF", "SHW_WARNINGS_AS_ERRORS": "ON", "SHW_BUILD_TORCH": torch_of_the_build()}
     settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder,
         f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={wheel_tree}", *settings, SOURCE,
