@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training has the bits of one process.
+package io.shardwright.hsdp;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(120)
+class TrainingTest {
+    private static final int STEPS = 20;
+
+    static void assertSameBits(float[][] expected, float[][] found) {
+        assertEquals(expected.length, found.length);
+        for (int i = 0; i < expected.length; i++) {
+            assertArrayEquals(bits(expected[i]), bits(found[i]), "parameter " + i);
+        }
+    }
+
+    private static int[] bits(float[] values) {
+        int[] made = new int[values.length];
+        for (int n = 0; n < made.length; n++) {
+            made[n] = Float.floatToRawIntBits(values[n]);
+        }
+        return made;
+    }
+
+    private static void trains(int shards, int replicas, int microBatches, Accumulation accumulation, HsdpUnitOptions options)
+            throws Exception {
+        List<HsdpMesh> meshes = Worlds.meshes(shards, replicas, Communicator::threads);
+        float[][] expected = Alone.trained(STEPS, shards, replicas, microBatches, accumulation);
+        List<float[][]> found = Worlds.onRanks(shards * replicas, rank -> {
+            try (Trainer trainer = new Trainer(meshes.get(rank), rank, replicas > 1, options)) {
+                for (int step = 0; step < STEPS; step++) {
+                    trainer.step(step, microBatches, accumulation);
+                }
+                return trainer.whole();
+            }
+        });
+        for (float[][] each : found) {
+            assertSameBits(expected, each);
+        }
+    }
+
+    @Test
+    void oneRank() throws Exception {
+        trains(1, 1, 1, Accumulation.EACH_TIME, new HsdpUnitOptions());
+    }
+
+    @Test
+    void twoRanksOfOneAxis() throws Exception {
+        trains(2, 1, 1, Accumulation.EACH_TIME, new HsdpUnitOptions());
+    }
+
+    @Test
+    void raggedUnits() throws Exception {
+        trains(3, 1, 1, Accumulation.EACH_TIME, new HsdpUnitOptions().layout(UnitLayout.RAGGED));
+    }
+
+    @Test
+    void unitsThatKeepTheirParametersOrPartsOfThem() throws Exception {
+        trains(2, 2, 1, Accumulation.EACH_TIME, new HsdpUnitOptions().reshardAfterForward(ReshardAfterForward.KEEP));
+        trains(2, 1, 1, Accumulation.EACH_TIME, new HsdpUnitOptions().reshardAfterForward(ReshardAfterForward.RESHARD));
+    }
+
+    @Test
+    void microBatchesThatTravelEachTime() throws Exception {
+        trains(3, 1, 2, Accumulation.EACH_TIME, new HsdpUnitOptions());
+        trains(2, 2, 3, Accumulation.EACH_TIME, new HsdpUnitOptions());
+    }
+
+    @Test
+    void microBatchesThatMeetTheReplicasOnce() throws Exception {
+        trains(2, 2, 3, Accumulation.ONCE_OVER_REPLICAS, new HsdpUnitOptions());
+        trains(3, 1, 2, Accumulation.ONCE_OVER_REPLICAS, new HsdpUnitOptions());
+    }
+
+    @Test
+    void microBatchesThatTravelOnce() throws Exception {
+        trains(2, 2, 3, Accumulation.ONCE, new HsdpUnitOptions());
+        trains(3, 1, 2, Accumulation.ONCE, new HsdpUnitOptions());
+    }
+}
