@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -86,8 +87,13 @@ public final class Communicator extends Handle {
         Objects.requireNonNull(transport, "transport");
         int rank = transport.rank();
         int size = transport.size();
-        long capabilities = CommunicatorCapability.bits(transport.capabilities());
+        Set<CommunicatorCapability> able = EnumSet.of(CommunicatorCapability.HOST_MEMORY);
+        able.addAll(transport.capabilities());
         int reduces = transport instanceof ReducingHostCommunicator ? 1 : 0;
+        if (reduces == 0) {
+            able.add(CommunicatorCapability.ORDERED_SUM); // the sums of the library are
+        }
+        long capabilities = CommunicatorCapability.bits(able);
         int broadcasts = transport instanceof BroadcastingHostCommunicator ? 1 : 0;
         long bridge = shw_nativeJNI.reference(new HostCommunicatorBridge(transport));
         return new Communicator(

@@ -32,12 +32,12 @@ public interface HostCommunicator {
     int size();
 
     /**
-     * What it can.
+     * What it can beyond memory of the host, which it always can. Sums of the library have an order by themselves.
      *
-     * @return the capabilities; the default is memory of the host
+     * @return the capabilities; none by default
      */
     default Set<CommunicatorCapability> capabilities() {
-        return Set.of(CommunicatorCapability.HOST_MEMORY);
+        return Set.of();
     }
 
     /**

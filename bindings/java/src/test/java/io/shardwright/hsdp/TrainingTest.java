@@ -5,6 +5,8 @@ package io.shardwright.hsdp;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.shardwright.collective.Collective;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,7 +32,12 @@ class TrainingTest {
 
     private static void trains(int shards, int replicas, int microBatches, Accumulation accumulation, HsdpUnitOptions options)
             throws Exception {
-        List<HsdpMesh> meshes = Worlds.meshes(shards, replicas, Communicator::threads);
+        trains(shards, replicas, microBatches, accumulation, options, Communicator::threads);
+    }
+
+    private static void trains(int shards, int replicas, int microBatches, Accumulation accumulation, HsdpUnitOptions options,
+            Worlds.Transport transport) throws Exception {
+        List<HsdpMesh> meshes = Worlds.meshes(shards, replicas, transport);
         float[][] expected = Alone.trained(STEPS, shards, replicas, microBatches, accumulation);
         List<float[][]> found = Worlds.onRanks(shards * replicas, rank -> {
             try (Trainer trainer = new Trainer(meshes.get(rank), rank, replicas > 1, options)) {
@@ -82,5 +89,30 @@ class TrainingTest {
     void microBatchesThatTravelOnce() throws Exception {
         trains(2, 2, 3, Accumulation.ONCE, new HsdpUnitOptions());
         trains(3, 1, 2, Accumulation.ONCE, new HsdpUnitOptions());
+    }
+
+    @Test
+    void everyTransport() throws Exception {
+        HsdpUnitOptions options = new HsdpUnitOptions();
+        trains(2, 2, 2, Accumulation.ONCE_OVER_REPLICAS, options, JavaTeam::ends);
+        trains(3, 1, 1, Accumulation.EACH_TIME, options, JavaTeam::completeEnds);
+        trains(3, 1, 1, Accumulation.EACH_TIME, options, TrainingTest::overCollectives);
+        trains(2, 1, 1, Accumulation.EACH_TIME, options, TrainingTest::delayed);
+    }
+
+    private static List<Communicator> overCollectives(int size) {
+        return Collective.threads(size).stream().map(each -> {
+            try (each) {
+                return Communicator.over(each);
+            }
+        }).toList();
+    }
+
+    private static List<Communicator> delayed(int size) {
+        return Communicator.threads(size).stream().map(each -> {
+            try (each) {
+                return Communicator.delayed(each, Duration.ofNanos(1000), 1e9);
+            }
+        }).toList();
     }
 }
