@@ -5,6 +5,7 @@ package io.shardwright.hsdp;
 import io.shardwright.Context;
 import io.shardwright.State;
 import io.shardwright.errors.AbortedException;
+import io.shardwright.errors.CancelledException;
 import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.internal.LongList;
@@ -16,7 +17,6 @@ import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.LongConsumer;
 
 /**
  * The units that train together on one rank: hybrid sharded data parallel training. Calls come from any thread, one at a time,
@@ -39,18 +39,23 @@ import java.util.function.LongConsumer;
  * {@link FailedPreconditionException} with it, until {@link #reset} with new communicators in the mesh. An exception of a callback
  * of the host comes out of the call of its rank as itself.
  *
- * <p>An interrupt ends {@link Work#await()}, {@link HsdpUnit#unshard} and {@link HsdpUnit#reduce}. Other calls wait for other
- * ranks up to {@link HsdpOptions#timeout}; {@link Communicator#abort} of any thread ends them on all ranks.
+ * <p>A thread that is interrupted stays so, and gets {@link CancelledException}. The wait for one operation ({@link Work#await()},
+ * {@link HsdpUnit#unshard}) ends alone, and what it waited for goes on. Of phases and other calls that wait for other ranks an
+ * interrupt ends the context on all ranks, like a failure.
  */
 public final class Hsdp extends HsdpSettings {
     private final List<HsdpUnit> units = new CopyOnWriteArrayList<>();
+    private final HsdpMesh mesh;
     private final List<Lent> lent;
 
-    private Hsdp(long handle, List<Lent> lent) {
+    /** `ofMesh` keeps the communicators, also those of a mesh that is closed. */
+    private Hsdp(long handle, HsdpMesh mesh, Uses ofMesh, List<Lent> lent) {
         super(handle, Leak.WARN, h -> {
             shw_nativeJNI.shw_hsdp_release(h);
             lent.forEach(Lent::forget);
+            ofMesh.close();
         });
+        this.mesh = mesh;
         this.lent = lent;
     }
 
@@ -65,19 +70,16 @@ public final class Hsdp extends HsdpSettings {
      */
     public static Hsdp create(HsdpMesh mesh, HsdpOptions options) {
         Context context = options.contextOrShared();
+        Uses ofMesh = new Uses();
         try (Uses uses = new Uses()) {
             Structs.HsdpOptions struct = options.struct(uses);
-            struct.mesh = uses.of(mesh);
-            return new Hsdp(shw_nativeJNI.shw_hsdp_create(uses.of(context), struct), new CopyOnWriteArrayList<>());
+            struct.mesh = ofMesh.of(mesh);
+            long handle = shw_nativeJNI.shw_hsdp_create(uses.of(context), struct);
+            return new Hsdp(handle, mesh, ofMesh, new CopyOnWriteArrayList<>());
+        } catch (Throwable e) {
+            ofMesh.close();
+            throw e;
         }
-    }
-
-    /** A call of the library that gives nothing. */
-    private void run(LongConsumer call) {
-        with(h -> {
-            call.accept(h);
-            return null;
-        });
     }
 
     /**
@@ -115,7 +117,7 @@ public final class Hsdp extends HsdpSettings {
      * @throws AbortedException naming the first unit that ranks ran in different orders, and both ranks
      */
     public void finalizeBackward() {
-        run(shw_nativeJNI::shw_hsdp_finalize_backward);
+        waitFor(shw_nativeJNI::shw_hsdp_finalize_backward);
         forgetTaken();
     }
 
@@ -126,7 +128,7 @@ public final class Hsdp extends HsdpSettings {
      * @throws FailedPreconditionException naming a unit whose gradients still wait for the replicas
      */
     public void stepEvent() {
-        run(h -> shw_nativeJNI.shw_hsdp_step_event(h, 0));
+        waitFor(h -> shw_nativeJNI.shw_hsdp_step_event(h, 0));
         forgetTaken();
     }
 
@@ -137,7 +139,7 @@ public final class Hsdp extends HsdpSettings {
      * @throws FailedPreconditionException naming a communicator that has failed
      */
     public void reset() {
-        run(shw_nativeJNI::shw_hsdp_reset);
+        waitFor(shw_nativeJNI::shw_hsdp_reset);
         forgetTaken();
     }
 
@@ -153,7 +155,9 @@ public final class Hsdp extends HsdpSettings {
      * @return the norm
      */
     public double globalNorm(double p) {
-        return with(h -> shw_nativeJNI.hsdpGlobalNorm(h, p));
+        double[] norm = new double[1];
+        waitFor(h -> norm[0] = shw_nativeJNI.hsdpGlobalNorm(h, p));
+        return norm[0];
     }
 
     /**
@@ -162,12 +166,12 @@ public final class Hsdp extends HsdpSettings {
      * @param factor finite
      */
     public void scaleGrads(double factor) {
-        run(h -> shw_nativeJNI.shw_hsdp_scale_grads(h, factor));
+        waitFor(h -> shw_nativeJNI.shw_hsdp_scale_grads(h, factor));
     }
 
     /** Drops all gradients of the shards. */
     public void zeroGrads() {
-        run(shw_nativeJNI::shw_hsdp_zero_grads);
+        waitFor(shw_nativeJNI::shw_hsdp_zero_grads);
     }
 
     /**
@@ -195,6 +199,11 @@ public final class Hsdp extends HsdpSettings {
      */
     public void setIsLastBackward(boolean value) {
         set(shw_nativeConstants.SHW_HSDP_IS_LAST_BACKWARD, value ? 1L : 0L);
+    }
+
+    @Override
+    HsdpMesh mesh() {
+        return mesh;
     }
 
     @Override

@@ -9,19 +9,34 @@ import io.shardwright.internal.NativeLoader;
 import io.shardwright.internal.Structs;
 import io.shardwright.internal.Text;
 import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * What one rank is in the device mesh of its job, and the communicators along the axes. Contexts keep it alive. Used by one
  * thread at a time.
  */
 public final class HsdpMesh extends Handle {
-    private final int axes;
+    private static final byte[] CAUSE =
+            "cancelled by the host: the thread of a rank was interrupted".getBytes(StandardCharsets.UTF_8);
 
-    private HsdpMesh(long handle, int axes) {
-        super(handle, Leak.QUIET, shw_nativeJNI::shw_hsdp_mesh_release);
+    private final int axes;
+    private final Map<String, Held> communicators;
+
+    /** A communicator that may be closed, and is not released before the mesh has let go of it. */
+    private record Held(long handle, Uses uses) {}
+
+    private HsdpMesh(long handle, int axes, Map<String, Held> communicators) {
+        super(handle, Leak.QUIET, h -> {
+            shw_nativeJNI.shw_hsdp_mesh_release(h);
+            communicators.values().forEach(each -> each.uses.close());
+        });
         this.axes = axes;
+        this.communicators = communicators;
     }
 
     /**
@@ -63,7 +78,7 @@ public final class HsdpMesh extends Handle {
             spec.axisNameOffsets = texts.offsets;
         }
         NativeLoader.load();
-        return new HsdpMesh(shw_nativeJNI.shw_hsdp_mesh_create(spec, rank), shape.length);
+        return new HsdpMesh(shw_nativeJNI.shw_hsdp_mesh_create(spec, rank), shape.length, new ConcurrentHashMap<>());
     }
 
     /**
@@ -87,8 +102,30 @@ public final class HsdpMesh extends Handle {
      * @throws InvalidArgumentException when its size or rank do not fit the axis
      */
     public void setCommunicator(int axis, MeshLane lane, Communicator communicator) {
-        try (Uses uses = new Uses()) {
-            shw_nativeJNI.shw_hsdp_mesh_set_communicator(uses.of(this), axis, lane.number(), uses.of(communicator));
+        Uses uses = new Uses();
+        try {
+            long handle = uses.of(communicator);
+            with(h -> shw_nativeJNI.shw_hsdp_mesh_set_communicator(h, axis, lane.number(), handle));
+            // Of neighbours there is one for each number of them.
+            String place = axis + " " + lane + (lane == MeshLane.SECONDARY ? " " + communicator.size() : "");
+            Held before = communicators.put(place, new Held(handle, uses));
+            if (before != null) {
+                before.uses.close();
+            }
+        } catch (Throwable e) {
+            uses.close();
+            throw e;
+        }
+    }
+
+    /** The thread of a rank that waits was interrupted: all ranks that wait along its axes fail with CANCELLED. Any thread. */
+    void cancel() {
+        for (Held each : communicators.values()) {
+            try {
+                shw_nativeJNI.shw_communicator_abort(each.handle, shw_nativeConstants.SHW_CANCELLED, CAUSE);
+            } catch (RuntimeException e) {
+                // A transport that cannot be woken: the call ends with its time-out.
+            }
         }
     }
 

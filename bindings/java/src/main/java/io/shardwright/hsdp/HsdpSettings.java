@@ -3,6 +3,7 @@
 package io.shardwright.hsdp;
 
 import io.shardwright.internal.Handle;
+import io.shardwright.internal.InterruptAlarm;
 import io.shardwright.internal.shw_nativeConstants;
 import java.util.function.LongConsumer;
 
@@ -13,6 +14,27 @@ import java.util.function.LongConsumer;
 public abstract sealed class HsdpSettings extends Handle permits Hsdp, HsdpUnit {
     HsdpSettings(long handle, Leak leak, LongConsumer release) {
         super(handle, leak, release);
+    }
+
+    /** Where this rank waits for others. */
+    abstract HsdpMesh mesh();
+
+    /** A call of the library that gives nothing. */
+    final void run(LongConsumer call) {
+        with(h -> {
+            call.accept(h);
+            return null;
+        });
+    }
+
+    /** A call that may wait for other ranks: an interrupt of this thread ends it on all of them. */
+    final void waitFor(LongConsumer call) {
+        InterruptAlarm alarm = InterruptAlarm.begin(mesh()::cancel);
+        try {
+            run(call);
+        } finally {
+            alarm.close();
+        }
     }
 
     abstract void set(int key, long value);

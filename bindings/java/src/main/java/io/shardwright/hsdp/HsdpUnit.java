@@ -22,19 +22,17 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.LongConsumer;
 
 /**
  * Parameters that are gathered and reduced together. A life: {@link #addParams}, {@link #seal} (all ranks), then iterations of
  * {@link #preForward}, {@link #postForward}, {@link #preBackward}, {@link #addGrads}, {@link #postBackward}. A call that is not
  * legal in the state of the unit is FAILED_PRECONDITION naming both. Calls of one context come from any thread, one at a time, in
  * the same order on all ranks; those that wait for other ranks throw ABORTED, DEADLINE_EXCEEDED or UNAVAILABLE with the first
- * cause, and end the context (see {@link Hsdp}).
+ * cause, CANCELLED after an interrupt, and end the context (see {@link Hsdp}).
  */
 public final class HsdpUnit extends HsdpSettings {
     private final String name;
-    @SuppressWarnings("unused") // stays as long as one of its units is used
-    private final Hsdp owner;
+    private final Hsdp owner; // stays as long as one of its units is used
     private final Lent given;
     private final Lent taken;
 
@@ -54,14 +52,6 @@ public final class HsdpUnit extends HsdpSettings {
      */
     public String name() {
         return name;
-    }
-
-    /** A call of the library that gives nothing. */
-    private void run(LongConsumer call) {
-        with(h -> {
-            call.accept(h);
-            return null;
-        });
     }
 
     // ---- parameters ----
@@ -94,7 +84,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @throws InvalidArgumentException on all ranks, naming the unit and a rank that differs
      */
     public void seal() {
-        run(shw_nativeJNI::shw_hsdp_unit_seal);
+        waitFor(shw_nativeJNI::shw_hsdp_unit_seal);
         given.forget();
     }
 
@@ -130,7 +120,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @param recompute forward inside of backward: gathers where needed, and does not count as a run of the unit
      */
     public void preForward(boolean recompute) {
-        run(h -> shw_nativeJNI.shw_hsdp_unit_pre_forward(h, phase(recompute)));
+        waitFor(h -> shw_nativeJNI.shw_hsdp_unit_pre_forward(h, phase(recompute)));
     }
 
     /** After forward: reshards as the policy says. */
@@ -144,7 +134,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @param recompute forward inside of backward: nothing is resharded
      */
     public void postForward(boolean recompute) {
-        run(h -> shw_nativeJNI.shw_hsdp_unit_post_forward(h, phase(recompute)));
+        waitFor(h -> shw_nativeJNI.shw_hsdp_unit_post_forward(h, phase(recompute)));
     }
 
     private static Structs.HsdpPhaseOptions phase(boolean recompute) {
@@ -155,7 +145,7 @@ public final class HsdpUnit extends HsdpSettings {
 
     /** Before backward: waits for the whole parameters, and gathers what ran before. */
     public void preBackward() {
-        run(shw_nativeJNI::shw_hsdp_unit_pre_backward);
+        waitFor(shw_nativeJNI::shw_hsdp_unit_pre_backward);
     }
 
     /**
@@ -163,7 +153,7 @@ public final class HsdpUnit extends HsdpSettings {
      * does nothing.
      */
     public void postBackward() {
-        run(shw_nativeJNI::shw_hsdp_unit_post_backward);
+        waitFor(shw_nativeJNI::shw_hsdp_unit_post_backward);
     }
 
     // ---- steps ----
@@ -190,7 +180,7 @@ public final class HsdpUnit extends HsdpSettings {
 
     /** Waits for a gather under way; nothing where there is none. */
     public void await() {
-        run(shw_nativeJNI::shw_hsdp_unit_wait);
+        waitFor(shw_nativeJNI::shw_hsdp_unit_wait);
     }
 
     /**
@@ -199,7 +189,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @param phase after forward the policy decides; after backward always
      */
     public void reshard(Phase phase) {
-        run(h -> shw_nativeJNI.shw_hsdp_unit_reshard(h, phase.number()));
+        waitFor(h -> shw_nativeJNI.shw_hsdp_unit_reshard(h, phase.number()));
     }
 
     /**
@@ -438,6 +428,11 @@ public final class HsdpUnit extends HsdpSettings {
      */
     public void setFrozen(int index, boolean frozen) {
         run(h -> shw_nativeJNI.shw_hsdp_unit_set_frozen(h, index, (short) (frozen ? 1 : 0)));
+    }
+
+    @Override
+    HsdpMesh mesh() {
+        return owner.mesh();
     }
 
     @Override

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.shardwright.DType;
 import io.shardwright.HostTensor;
 import io.shardwright.errors.AbortedException;
+import io.shardwright.errors.CancelledException;
 import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.ShardwrightException;
@@ -19,6 +20,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
@@ -181,6 +183,35 @@ class HsdpFailuresTest {
         }
         ends.forEach(Communicator::close);
         fresh.forEach(Communicator::close);
+    }
+
+    @Test
+    void anInterruptOfAPhaseEndsTheContextOnAllRanks() throws Exception {
+        List<HsdpMesh> meshes = Worlds.meshes(2);
+        CountDownLatch sealed = new CountDownLatch(2);
+        Thread[] threads = new Thread[2];
+        for (Throwable each : failures(2, rank -> {
+            threads[rank] = Thread.currentThread();
+            try (Trainer trainer = new Trainer(meshes.get(rank), rank, false, new HsdpUnitOptions())) {
+                sealed.countDown();
+                sealed.await();
+                if (rank == 1) {
+                    threads[0].interrupt(); // rank 0 waits for this one, or is about to
+                    trainer.units.get(0).preForward();
+                    trainer.units.get(1).preForward();
+                    return null;
+                }
+                try {
+                    trainer.step(0, 1, Accumulation.EACH_TIME);
+                } finally {
+                    assertTrue(Thread.interrupted(), "the interrupt was lost");
+                }
+                return null;
+            }
+        })) {
+            assertTrue(each instanceof CancelledException, each.toString());
+            assertSays(each, "the thread of a rank was interrupted");
+        }
     }
 
     private static void refused(String said, Class<? extends ShardwrightException> type, Executable call) {
