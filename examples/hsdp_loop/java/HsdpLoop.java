@@ -47,9 +47,9 @@ public final class HsdpLoop {
     private final List<HsdpUnit> units = new ArrayList<>();
     private final List<float[]> momenta = new ArrayList<>(); // of weight and bias of each layer, cut as these are
 
-    private HsdpLoop(HsdpMesh mesh, int rank) {
+    private HsdpLoop(Hsdp hsdp, int rank) {
+        this.hsdp = hsdp;
         this.rank = rank;
-        hsdp = Hsdp.create(mesh, new HsdpOptions());
         for (int layer = 0; layer < LAYERS; layer++) {
             units.add(firstUnit(layer));
         }
@@ -292,9 +292,8 @@ public final class HsdpLoop {
                 try (Communicator end = ends.get(own); Collective collective = collectives.get(own)) {
                     HsdpMesh mesh = HsdpMesh.of(own, RANKS);
                     mesh.setCommunicator(0, end);
-                    HsdpLoop loop = new HsdpLoop(mesh, own);
-                    try (loop.hsdp) {
-                        return loop.run(checkpoint, steps, collective);
+                    try (Hsdp hsdp = Hsdp.create(mesh, new HsdpOptions())) {
+                        return new HsdpLoop(hsdp, own).run(checkpoint, steps, collective);
                     }
                 }
             }));

@@ -309,12 +309,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @throws FailedPreconditionException when there is none
      */
     public HsdpView grad(int index) {
-        HsdpView found = view(shw_nativeConstants.SHW_HSDP_VIEW_GRAD, index);
-        if (found.dtype().number() == 0) {
-            throw ShardwrightException.of(StatusCode.FAILED_PRECONDITION,
-                    "parameter '" + paramName(index) + "' of unit '" + name + "' has no gradient");
-        }
-        return found;
+        return view(shw_nativeConstants.SHW_HSDP_VIEW_GRAD, index);
     }
 
     /**
@@ -324,11 +319,21 @@ public final class HsdpUnit extends HsdpSettings {
      * @return true when {@link #grad} gives it
      */
     public boolean hasGrad(int index) {
-        return view(shw_nativeConstants.SHW_HSDP_VIEW_GRAD, index).dtype().number() != 0;
+        return with(h -> shw_nativeJNI.hsdpView(h, shw_nativeConstants.SHW_HSDP_VIEW_GRAD, index))[2] != 0;
     }
 
-    private HsdpView view(int which, int index) {
-        return new HsdpView(this, with(h -> shw_nativeJNI.hsdpView(h, which, index)));
+    private HsdpView view(int kind, int index) {
+        return new HsdpView(this, kind, index, viewFacts(kind, index));
+    }
+
+    /** Address, bytes, dtype and extents now. */
+    long[] viewFacts(int kind, int index) {
+        long[] facts = with(h -> shw_nativeJNI.hsdpView(h, kind, index));
+        if (facts[2] == 0) {
+            throw ShardwrightException.of(StatusCode.FAILED_PRECONDITION,
+                    "parameter '" + paramName(index) + "' of unit '" + name + "' has no gradient");
+        }
+        return facts;
     }
 
     /** A buffer over memory of the library, which keeps the unit alive. */

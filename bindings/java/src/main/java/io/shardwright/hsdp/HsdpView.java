@@ -3,6 +3,7 @@
 package io.shardwright.hsdp;
 
 import io.shardwright.DType;
+import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.OutOfRangeException;
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
@@ -13,20 +14,23 @@ import java.util.Arrays;
 /**
  * A dense row-major tensor in memory of a unit, padding excluded: the part of a parameter that this rank holds, the gradient of
  * that part, or a whole parameter. Buffers of it keep the unit and its context alive. Memory of parts of this rank is valid as
- * long; that of whole parameters and of gradients until the state of the unit changes next, and must not be looked at behind
- * that: ask anew in each phase, or let whole parameters lie in buffers of your own ({@link HsdpUnit#setMemory}). Immutable.
+ * long; that of whole parameters and of gradients until the state of the unit changes next, and buffers of it must not be looked
+ * at behind that: take them from the view anew in each phase, which fails where there is nothing to see, or let whole parameters
+ * lie in buffers of your own ({@link HsdpUnit#setMemory}). Used as its unit is.
  */
 public final class HsdpView {
     private final HsdpUnit unit;
-    private final long address;
+    private final int kind;
+    private final int index;
     private final long byteSize;
     private final DType dtype;
     private final long[] shape;
 
-    /** facts: address, bytes, dtype, extents. */
-    HsdpView(HsdpUnit unit, long[] facts) {
+    /** kind: SHW_HSDP_VIEW_; facts: address, bytes, dtype, extents. */
+    HsdpView(HsdpUnit unit, int kind, int index, long[] facts) {
         this.unit = unit;
-        address = facts[0];
+        this.kind = kind;
+        this.index = index;
         byteSize = facts[1];
         dtype = DType.of((int) facts[2]);
         shape = Arrays.copyOfRange(facts, 3, facts.length);
@@ -64,6 +68,7 @@ public final class HsdpView {
      *
      * @return a little-endian view, which may be written where it is a part of this rank or a gradient
      * @throws OutOfRangeException above 2 GiB: use {@link #slice}
+     * @throws FailedPreconditionException when the parameter is not whole any more, or the gradient gone
      */
     public ByteBuffer bytes() {
         if (byteSize > Integer.MAX_VALUE) {
@@ -80,12 +85,14 @@ public final class HsdpView {
      * @param size number of bytes
      * @return a little-endian view
      * @throws OutOfRangeException when it leaves the tensor
+     * @throws FailedPreconditionException as {@link #bytes}
      */
     public ByteBuffer slice(long offset, int size) {
         if (offset < 0 || size < 0 || offset > byteSize - size) {
             throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
                     "bytes " + offset + " to " + offset + " + " + size + " of a view of " + byteSize + " bytes");
         }
+        long address = unit.viewFacts(kind, index)[0];
         if (size == 0) {
             return ByteBuffer.allocateDirect(0).order(ByteOrder.LITTLE_ENDIAN);
         }
@@ -106,11 +113,6 @@ public final class HsdpView {
         float[] copy = new float[Math.toIntExact(byteSize / Float.BYTES)];
         bytes().asFloatBuffer().get(copy);
         return copy;
-    }
-
-    /** Where the memory lies, for comparisons. */
-    long address() {
-        return address;
     }
 
     @Override

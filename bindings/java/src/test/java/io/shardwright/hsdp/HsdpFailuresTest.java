@@ -11,6 +11,7 @@ import io.shardwright.DType;
 import io.shardwright.HostTensor;
 import io.shardwright.errors.AbortedException;
 import io.shardwright.errors.CancelledException;
+import io.shardwright.errors.DeadlineExceededException;
 import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.ShardwrightException;
@@ -18,8 +19,10 @@ import io.shardwright.errors.StatusCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -188,19 +191,19 @@ class HsdpFailuresTest {
     @Test
     void anInterruptOfAPhaseEndsTheContextOnAllRanks() throws Exception {
         List<HsdpMesh> meshes = Worlds.meshes(2);
-        CountDownLatch sealed = new CountDownLatch(2);
+        CountDownLatch started = new CountDownLatch(1);
         Thread[] threads = new Thread[2];
         for (Throwable each : failures(2, rank -> {
             threads[rank] = Thread.currentThread();
             try (Trainer trainer = new Trainer(meshes.get(rank), rank, false, new HsdpUnitOptions())) {
-                sealed.countDown();
-                sealed.await();
                 if (rank == 1) {
+                    started.await();
                     threads[0].interrupt(); // rank 0 waits for this one, or is about to
                     trainer.units.get(0).preForward();
                     trainer.units.get(1).preForward();
                     return null;
                 }
+                started.countDown();
                 try {
                     trainer.step(0, 1, Accumulation.EACH_TIME);
                 } finally {
@@ -212,6 +215,34 @@ class HsdpFailuresTest {
             assertTrue(each instanceof CancelledException, each.toString());
             assertSays(each, "the thread of a rank was interrupted");
         }
+    }
+
+    @Test
+    void aRankThatDoesNotComeIsADeadline() {
+        List<Communicator> ends = Communicator.threads(2);
+        HsdpMesh mesh = HsdpMesh.of(0, 2);
+        mesh.setCommunicator(0, ends.get(0));
+        try (Hsdp hsdp = Hsdp.create(mesh, new HsdpOptions().timeout(Duration.ofMillis(20)))) {
+            assertThrows(DeadlineExceededException.class, () -> sealed(hsdp, "layer", 4));
+        }
+        ends.forEach(Communicator::close);
+    }
+
+    @Test
+    void sumsInAnOrderOfTheirOwnMustBeWanted() {
+        HostCommunicator unordered = new JavaTeam(2).new CompleteEnd(0) {
+            @Override
+            public Set<CommunicatorCapability> capabilities() {
+                return Set.of();
+            }
+        };
+        HsdpMesh mesh = HsdpMesh.of(0, 2);
+        try (Communicator end = Communicator.host(unordered)) {
+            mesh.setCommunicator(0, end);
+        }
+        HsdpOptions replicas = new HsdpOptions().shardAxis(-1).replicateAxis(0);
+        refused("order of its own", FailedPreconditionException.class, () -> Hsdp.create(mesh, replicas));
+        Hsdp.create(mesh, replicas.unordered(true)).close();
     }
 
     private static void refused(String said, Class<? extends ShardwrightException> type, Executable call) {

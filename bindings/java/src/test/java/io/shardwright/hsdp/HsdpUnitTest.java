@@ -12,6 +12,7 @@ import io.shardwright.DType;
 import io.shardwright.HostTensor;
 import io.shardwright.Tensor;
 import io.shardwright.errors.CancelledException;
+import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.UnimplementedException;
 import io.shardwright.layout.Box;
 import java.nio.ByteBuffer;
@@ -56,7 +57,9 @@ class HsdpUnitTest {
             assertArrayEquals(ascending(6), unit.full(0).toFloats());
             assertArrayEquals(new long[] {3, 2}, unit.full(0).shape());
             assertEquals(1, hsdp.stats(MemoryKind.ALL).unshardedUnits());
+            HsdpView whole = unit.full(0);
             unit.reshard(Phase.FORWARD);
+            assertThrows(FailedPreconditionException.class, whole::bytes);
             unit.await();
             assertEquals(UnitState.SHARDED, unit.state());
             assertFalse(unit.hasGrad(0));
@@ -114,6 +117,8 @@ class HsdpUnitTest {
                 return null;
             }
         });
+        all.forEach(Communicator::close);
+        pairs.forEach(each -> each.forEach(Communicator::close));
     }
 
     @Test
@@ -164,8 +169,10 @@ class HsdpUnitTest {
                 assertEquals(7, hsdp.globalNorm(1), 1e-12);
                 hsdp.scaleGrads(0.5);
                 assertEquals(2.5, hsdp.globalNorm(2), 1e-12);
+                HsdpView grad = unit.grad(0);
                 hsdp.zeroGrads();
                 assertFalse(unit.hasGrad(0));
+                assertThrows(FailedPreconditionException.class, grad::toFloats);
                 return null;
             }
         });

@@ -189,7 +189,7 @@ final class JavaTeam {
     }
 
     /** One rank that adds float32 in rank order, and broadcasts. */
-    final class CompleteEnd extends End implements ReducingHostCommunicator, BroadcastingHostCommunicator {
+    class CompleteEnd extends End implements ReducingHostCommunicator, BroadcastingHostCommunicator {
         CompleteEnd(int rank) {
             super(rank);
         }

@@ -22,6 +22,15 @@ final class Trainer implements AutoCloseable {
     Trainer(HsdpMesh mesh, int rank, HsdpOptions options, HsdpUnitOptions unitOptions, float[][] parameters) {
         this.rank = rank;
         hsdp = Hsdp.create(mesh, options);
+        try {
+            seal(unitOptions, parameters);
+        } catch (Throwable e) {
+            hsdp.close();
+            throw e;
+        }
+    }
+
+    private void seal(HsdpUnitOptions unitOptions, float[][] parameters) {
         for (int layer = 0; layer < Network.LAYERS; layer++) {
             String name = "layers." + layer;
             HsdpUnit unit = hsdp.unit(name, unitOptions);

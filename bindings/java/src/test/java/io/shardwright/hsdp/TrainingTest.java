@@ -5,7 +5,6 @@ package io.shardwright.hsdp;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.shardwright.collective.Collective;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -96,16 +95,8 @@ class TrainingTest {
         HsdpUnitOptions options = new HsdpUnitOptions();
         trains(2, 2, 2, Accumulation.ONCE_OVER_REPLICAS, options, JavaTeam::ends);
         trains(3, 1, 1, Accumulation.EACH_TIME, options, JavaTeam::completeEnds);
-        trains(3, 1, 1, Accumulation.EACH_TIME, options, TrainingTest::overCollectives);
+        trains(3, 1, 1, Accumulation.EACH_TIME, options, LoopRunner::overCollectives);
         trains(2, 1, 1, Accumulation.EACH_TIME, options, TrainingTest::delayed);
-    }
-
-    private static List<Communicator> overCollectives(int size) {
-        return Collective.threads(size).stream().map(each -> {
-            try (each) {
-                return Communicator.over(each);
-            }
-        }).toList();
     }
 
     private static List<Communicator> delayed(int size) {
@@ -114,5 +105,36 @@ class TrainingTest {
                 return Communicator.delayed(each, Duration.ofNanos(1000), 1e9);
             }
         }).toList();
+    }
+
+    @Test
+    void lanesBesideTheRanks() throws Exception {
+        float[][] expected = Alone.trained(STEPS, 2, 2, 2, Accumulation.ONCE_OVER_REPLICAS);
+        for (int lanes : new int[] {1, 3}) {
+            List<HsdpMesh> meshes = Worlds.meshes(2, 2, JavaTeam::ends);
+            for (float[][] found : Worlds.onRanks(4, rank -> {
+                HsdpOptions options = new HsdpOptions().shardAxis(1).replicateAxis(0).lanes(lanes).prefetchDepth(2)
+                        .maxInflightReduce(2).orderGuardSteps(0).timeout(Duration.ofSeconds(60));
+                try (Trainer trainer = new Trainer(meshes.get(rank), rank, options, new HsdpUnitOptions(),
+                        Network.firstParameters())) {
+                    for (int step = 0; step < STEPS; step++) {
+                        trainer.step(step, 2, Accumulation.ONCE_OVER_REPLICAS);
+                    }
+                    return trainer.whole();
+                }
+            })) {
+                assertSameBits(expected, found);
+            }
+        }
+    }
+
+    @Test
+    void digestsOfEachStepAreThoseOfOneProcess() throws Exception {
+        for (int[] world : new int[][] {{2, 1}, {3, 1}, {2, 2}}) {
+            List<String> expected = LoopRunner.alone(world[0], world[1], STEPS);
+            for (List<String> each : LoopRunner.trained(world[0], world[1], STEPS, JavaTeam::completeEnds)) {
+                assertEquals(expected, each);
+            }
+        }
     }
 }
