@@ -25,6 +25,7 @@ struct View {
   DType dtype = DType::kInvalid;
   const Dims* shape = nullptr;
   const Dims* strides = nullptr;
+  std::shared_ptr<const void> owner{};  // of the bytes, where it is not the unit
 };
 
 Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
@@ -33,13 +34,15 @@ Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
   View made{{},
             DType::kInvalid,
             is_whole ? &lent.global_shape : &lent.box.sizes,
-            is_whole ? &lent.global_strides : &lent.local_strides};
+            is_whole ? &lent.global_strides : &lent.local_strides,
+            {}};
   Result<hsdp::ParameterView> found = view == SHW_HSDP_VIEW_LOCAL  ? unit.unit->local(index)
                                       : view == SHW_HSDP_VIEW_FULL ? unit.unit->full(index)
                                                                    : unit.unit->gradient(index);
   SHW_RETURN_IF_ERROR(found.status());
   made.bytes = found->bytes;
   made.dtype = found->dtype;
+  made.owner = std::move(found->owner);
   return made;
 }
 
@@ -58,7 +61,7 @@ shw_tensor tensor_of_view(const View& view) {
 Result<shw_tensor> described_view(HsdpUnitImpl& unit, int32_t view, size_t index) {
   if (view == SHW_HSDP_VIEW_GRAD && !unit.unit->has_gradient(index)) {
     const LentParameter& lent = unit.parameters[index];
-    return tensor_of_view({{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides});
+    return tensor_of_view({{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides, {}});
   }
   SHW_ASSIGN_OR_RETURN(const View made, view_of_parameter(unit, view, index));
   return tensor_of_view(made);
@@ -77,14 +80,21 @@ Result<ViewRequest> read_request(shw_hsdp_unit* unit, int32_t view, uint64_t fir
   return ViewRequest{std::move(impl), static_cast<size_t>(first)};
 }
 
+// What an exported view keeps: the unit, which has the shapes, and the bytes.
+struct ViewOwner {
+  std::shared_ptr<HsdpUnitImpl> unit;
+  std::shared_ptr<const void> bytes;
+};
+
 template <typename Managed, typename Make>
 Status export_view(shw_hsdp_unit* unit, int32_t view, uint64_t index, Managed** out, Make&& make) {
   SHW_RETURN_IF_ERROR(need_pointer(out, "out"));
   SHW_ASSIGN_OR_RETURN(const ViewRequest request, read_request(unit, view, index, 1));
-  SHW_ASSIGN_OR_RETURN(const View made, view_of_parameter(*request.unit, view, request.first));
+  SHW_ASSIGN_OR_RETURN(View made, view_of_parameter(*request.unit, view, request.first));
+  auto owner = std::make_shared<ViewOwner>(ViewOwner{request.unit, std::move(made.owner)});
   *out =
       make(ExportedTensor{made.bytes.data(), made.dtype, made.shape->span(), made.strides->span()},
-           request.unit);
+           std::move(owner));
   return {};
 }
 

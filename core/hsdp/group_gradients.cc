@@ -47,11 +47,13 @@ Status GroupGradients::set_trained(const std::vector<bool>& members) {
   } else {
     const DTypePolicy& dtypes = group_.dtypes();
     if (partial_) {
-      SHW_ASSIGN_OR_RETURN(partial_, spread(*trained_, std::move(partial_), dtypes.reduce, *next));
+      SHW_ASSIGN_OR_RETURN(Buffer moved, spread(*trained_, partial_.bytes(), dtypes.reduce, *next));
+      if (moved) partial_ = std::move(moved);
     }
     if (gradient_) {
-      SHW_ASSIGN_OR_RETURN(gradient_,
-                           spread(*trained_, std::move(gradient_), dtypes.gradient, *next));
+      SHW_ASSIGN_OR_RETURN(Buffer moved,
+                           spread(*trained_, gradient_->bytes(), dtypes.gradient, *next));
+      if (moved) keep_gradient(std::move(moved));
     }
   }
   for (size_t each = 0; each < members.size(); ++each) {
@@ -116,13 +118,13 @@ Status GroupGradients::pack(const GradientSet& set, std::span<std::byte> packed)
   return {};
 }
 
-// The parameters of both sets, where `to` has them; zero elsewhere.
-Result<Buffer> GroupGradients::spread(const GradientSet& from, Buffer sum, DType dtype,
-                                      const GradientSet& to) {
+// The parameters of both sets, where `to` has them; zero elsewhere. No buffer: they have the same
+// place in every set, and `sum` itself is now as it would be.
+Result<Buffer> GroupGradients::spread(const GradientSet& from, std::span<std::byte> sum,
+                                      DType dtype, const GradientSet& to) {
   if (group_.layout().mode() == LayoutMode::kRagged && !group_.is_replicated()) {
-    // Parameters have the same place in every set.
-    SHW_RETURN_IF_ERROR(Packer(*to.layout, dtype).zero_padding(group_.shard_rank(), sum.bytes()));
-    return sum;
+    SHW_RETURN_IF_ERROR(Packer(*to.layout, dtype).zero_padding(group_.shard_rank(), sum));
+    return Buffer();
   }
   const uint64_t bytes = sum_bytes(to) / width(group_.dtypes().reduce) * width(dtype);
   SHW_ASSIGN_OR_RETURN(Buffer result, group_.owner().runtime->memory().acquire(
@@ -132,7 +134,7 @@ Result<Buffer> GroupGradients::spread(const GradientSet& from, Buffer sum, DType
   const Packer target(*to.layout, dtype);
   for (size_t each = 0; each < group_.size(); ++each) {
     if (!from.members[each] || !to.members[each]) continue;
-    copy_bytes(source.local(each, group_.shard_rank(), std::span<const std::byte>(sum.bytes())),
+    copy_bytes(source.local(each, group_.shard_rank(), std::span<const std::byte>(sum)),
                target.local(each, group_.shard_rank(), result.bytes()));
   }
   return result;
@@ -141,7 +143,8 @@ Result<Buffer> GroupGradients::spread(const GradientSet& from, Buffer sum, DType
 Status GroupGradients::add_partial(const GradientSet& set, Buffer sum) {
   if (trained_ == nullptr) return {};  // frozen meanwhile
   if (set.layout != trained_->layout) {
-    SHW_ASSIGN_OR_RETURN(sum, spread(set, std::move(sum), group_.dtypes().reduce, *trained_));
+    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, sum.bytes(), group_.dtypes().reduce, *trained_));
+    if (moved) sum = std::move(moved);
   }
   if (partial_) {
     SHW_RETURN_IF_ERROR(add_to(group_.dtypes().reduce, sum.bytes(), partial_.bytes()));
@@ -171,19 +174,21 @@ Status GroupGradients::add_to_shard(const GradientSet& set, Buffer sum) {
   if (trained_ == nullptr) return {};  // frozen meanwhile
   const DTypePolicy& dtypes = group_.dtypes();
   if (set.layout != trained_->layout) {
-    SHW_ASSIGN_OR_RETURN(sum, spread(set, std::move(sum), dtypes.reduce, *trained_));
+    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, sum.bytes(), dtypes.reduce, *trained_));
+    if (moved) sum = std::move(moved);
   }
   if (gradient_) {
-    SHW_RETURN_IF_ERROR(add_cast({dtypes.reduce, sum.bytes()}, dtypes.gradient, gradient_.bytes()));
+    SHW_RETURN_IF_ERROR(
+        add_cast({dtypes.reduce, sum.bytes()}, dtypes.gradient, gradient_->bytes()));
   } else if (dtypes.reduce == dtypes.gradient) {
     SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kShardGradient));
-    gradient_ = std::move(sum);
+    keep_gradient(std::move(sum));
   } else {
     const uint64_t bytes = sum.bytes().size() / width(dtypes.reduce) * width(dtypes.gradient);
     SHW_ASSIGN_OR_RETURN(Buffer cast, group_.owner().runtime->memory().acquire(
                                           BufferKind::kShardGradient, group_.owner().unit, bytes));
     SHW_RETURN_IF_ERROR(cast_elements(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
-    gradient_ = std::move(cast);
+    keep_gradient(std::move(cast));
   }
   join(set.members, &in_gradient_);
   return {};
@@ -195,7 +200,7 @@ bool GroupGradients::has_shard_gradient(size_t parameter) const {
 
 std::span<std::byte> GroupGradients::shard_gradient(size_t parameter) const {
   const Packer packer(*trained_->layout, group_.dtypes().gradient);
-  return packer.local(parameter, group_.shard_rank(), gradient_.bytes());
+  return packer.local(parameter, group_.shard_rank(), gradient_->bytes());
 }
 
 void GroupGradients::clear_partial() {
@@ -204,7 +209,7 @@ void GroupGradients::clear_partial() {
 }
 
 void GroupGradients::clear_shard_gradient() {
-  gradient_ = Buffer();
+  gradient_ = nullptr;
   in_gradient_.assign(group_.size(), false);
 }
 

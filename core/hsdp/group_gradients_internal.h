@@ -62,13 +62,19 @@ class GroupGradients {
   bool has_shard_gradient(size_t parameter) const;
   // Elements of this rank's part, in the gradient dtype.
   std::span<std::byte> shard_gradient(size_t parameter) const;
+  // Co-owns their memory, also when this has another gradient or none.
+  std::shared_ptr<const void> shard_gradient_owner() const { return gradient_; }
   // The same of all parameters, padding included; empty where there is none.
-  std::span<std::byte> shard_gradients() const { return gradient_.bytes(); }
+  std::span<std::byte> shard_gradients() const {
+    return gradient_ ? gradient_->bytes() : std::span<std::byte>();
+  }
   void clear_partial();
   void clear_shard_gradient();
 
  private:
-  Result<Buffer> spread(const GradientSet& from, Buffer sum, DType dtype, const GradientSet& to);
+  Result<Buffer> spread(const GradientSet& from, std::span<std::byte> sum, DType dtype,
+                        const GradientSet& to);
+  void keep_gradient(Buffer sum) { gradient_ = std::make_shared<Buffer>(std::move(sum)); }
 
   UnitGroup& group_;
   GradientSetPtr trained_;
@@ -76,7 +82,7 @@ class GroupGradients {
   std::vector<LocalGradient> local_;
   Buffer partial_;
   std::vector<bool> in_partial_;
-  Buffer gradient_;
+  std::shared_ptr<Buffer> gradient_;  // co-owned with hosts that look at it; null: there is none
   std::vector<bool> in_gradient_;
 };
 

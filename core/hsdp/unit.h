@@ -45,11 +45,13 @@ struct ParameterInput {
   std::shared_ptr<const void> owner{};  // co-owned with the host
 };
 
-// Elements in row-major order; valid until the next change of state of the unit.
+// Elements in row-major order; valid until the next change of state of the unit, and those of a
+// gradient as long as the owner lives.
 struct ParameterView {
   std::span<std::byte> bytes;
   Dims shape;
   DType dtype = DType::kInvalid;
+  std::shared_ptr<const void> owner{};  // null but for gradients
 };
 
 // The gradient of a whole parameter. take: it stays as it is until it was reduced, and is read

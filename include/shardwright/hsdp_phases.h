@@ -231,8 +231,9 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_views(shw_hsdp_unit* unit, int32_t
                                                     uint64_t first, uint64_t count, shw_tensor* out,
                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where
- * there is no gradient.
+/* One view as a versioned DLPack tensor, which keeps the context alive. A gradient stays as it is
+ * when shw_hsdp_zero_grads has dropped it, for as long as the tensor lives: a host takes gradients
+ * without a copy by exporting and dropping them. FAILED_PRECONDITION where there is no gradient.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: out

@@ -136,6 +136,45 @@ static void views_leave_by_dlpack_and_keep_the_context(void) {
   legacy->deleter(legacy);
 }
 
+/* Reduces a gradient of the bias whose first element is as given. */
+static void reduce_bias(struct trainer* trainer, float first) {
+  shw_error* error = NULL;
+  float grad[COLUMNS_OF_WEIGHT] = {first, 2, 3};
+  struct DLManagedTensorVersioned managed = versioned(grad, bias_shape, 1);
+  struct DLManagedTensorVersioned* list[] = {&managed};
+  static const uint64_t params[] = {BIAS};
+  CHECK_OK(shw_hsdp_unit_pre_forward(trainer->unit, NULL, &error));
+  CHECK_OK(shw_hsdp_unit_add_grads_dlpack(trainer->unit, params, list, 1, SHW_HSDP_ADD, &error));
+  CHECK_OK(shw_hsdp_unit_reduce(trainer->unit, NULL, &error));
+}
+
+static uint64_t bytes_of_gradients(const struct trainer* trainer) {
+  shw_error* error = NULL;
+  shw_hsdp_memory memory = SHW_HSDP_MEMORY_INIT;
+  CHECK_OK(shw_hsdp_stats(trainer->hsdp, SHW_HSDP_MEMORY_SHARD_GRADS, &memory, &error));
+  return memory.current_bytes;
+}
+
+static void a_gradient_is_taken_by_exporting_and_dropping_it(void) {
+  struct trainer trainer;
+  shw_error* error = NULL;
+  struct DLManagedTensorVersioned* out = NULL;
+  start_trainer(&trainer, 0, 1, NULL, NULL);
+  reduce_bias(&trainer, 5);
+  const uint64_t bytes = bytes_of_gradients(&trainer);
+  CHECK_OK(shw_hsdp_unit_view_dlpack(trainer.unit, SHW_HSDP_VIEW_GRAD, BIAS, &out, &error));
+  CHECK_OK(shw_hsdp_zero_grads(trainer.hsdp, &error));
+  CHECK(view_of(&trainer, SHW_HSDP_VIEW_GRAD, BIAS).data == NULL);
+  CHECK(bytes > 0 && bytes_of_gradients(&trainer) == bytes); /* the tensor has them */
+  reduce_bias(&trainer, 7);
+  CHECK(bytes_of_gradients(&trainer) == 2 * bytes);
+  CHECK(((const float*)out->dl_tensor.data)[0] == 5);
+  CHECK(((const float*)view_of(&trainer, SHW_HSDP_VIEW_GRAD, BIAS).data)[0] == 7);
+  end_trainer(&trainer);
+  CHECK(((const float*)out->dl_tensor.data)[0] == 5);
+  out->deleter(out);
+}
+
 static void the_host_gives_memory_before_each_use(void) {
   struct trainer trainer;
   shw_error* error = NULL;
@@ -262,6 +301,7 @@ static void a_second_way_to_own_memory_is_refused(void) {
 TEST_MAIN(TEST_ENTRY(parameters_come_by_dlpack), TEST_ENTRY(parameters_come_by_legacy_dlpack),
           TEST_ENTRY(gradients_are_taken_until_they_are_reduced),
           TEST_ENTRY(views_leave_by_dlpack_and_keep_the_context),
+          TEST_ENTRY(a_gradient_is_taken_by_exporting_and_dropping_it),
           TEST_ENTRY(the_host_gives_memory_before_each_use),
           TEST_ENTRY(the_host_allocates_whole_parameters),
           TEST_ENTRY(a_second_way_to_own_memory_is_refused))

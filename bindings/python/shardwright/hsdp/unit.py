@@ -60,8 +60,9 @@ class Box(NamedTuple):
 
 
 class UnitView:
-    """Memory of the library as a tensor, by DLPack; it keeps the context alive. A view of whole parameters or of gradients is of
-    use until the state of the unit changes next."""
+    """Memory of the library as a tensor, by DLPack; it keeps the context alive. A view of whole parameters is of use until the
+    state of the unit changes next. A gradient stays as it is when `Hsdp.zero_grads` has dropped it, for as long as a tensor
+    of it lives: it is taken without a copy so."""
 
     def __init__(self, unit: Unit, view: int, index: int) -> None:
         self._unit, self._view, self._index = unit, view, index

@@ -167,11 +167,11 @@ class TorchUnit:
             self.core.add_grads([index for index, _ in found], [grad.contiguous() for _, grad in found], take=True)
 
     def take_gradients(self) -> None:
-        """What the library has summed becomes the gradient of the sharded parameters."""
+        """What the library has summed becomes the gradient of the sharded parameters, where it lies."""
         assert self.core is not None
         main = torch.float32 if self.policy.apply_grad_on_fp32_main_grad else None
         attribute = "main_grad" if self.policy.apply_grad_on_fp32_main_grad else "grad"
-        found = [(self.params[index], from_dlpack(self.core.grad(index)).clone() if 0 not in shape else
+        found = [(self.params[index], from_dlpack(self.core.grad(index)) if 0 not in shape else
                   torch.zeros(shape, dtype=main or self.params[index].dtype))
                  for index, (address, shape, *_) in enumerate(self.core.views("grad")) if address != 0]
         if self.all_reduce_hook is not None:
