@@ -76,10 +76,12 @@ class HsdpMemoryTest {
         assertEquals(plain / 2, Hsdp.estimate(units(halves), two, new HsdpOptions(), MemoryKind.PARAMS).peakBytes());
         HsdpUnitOptions host = new HsdpUnitOptions().hostMemory(true);
         assertEquals(0, Hsdp.estimate(units(host), two, new HsdpOptions(), MemoryKind.PARAMS).peakBytes());
-        long ahead = Hsdp.estimate(units(new HsdpUnitOptions()), two, new HsdpOptions().prefetchDepth(2), MemoryKind.GATHERED)
-                .peakBytes();
-        assertTrue(ahead > Hsdp.estimate(units(new HsdpUnitOptions()), two, new HsdpOptions().prefetchDepth(0),
-                MemoryKind.GATHERED).peakBytes());
+        assertTrue(ahead(2) > ahead(0), "units gathered ahead");
+    }
+
+    private static long ahead(int depth) {
+        return Hsdp.estimate(units(new HsdpUnitOptions()), new EstimatedWorld(2), new HsdpOptions().prefetchDepth(depth),
+                MemoryKind.GATHERED).peakBytes();
     }
 
     @Test
