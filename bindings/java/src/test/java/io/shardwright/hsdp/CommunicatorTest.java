@@ -103,6 +103,23 @@ class CommunicatorTest {
     }
 
     @Test
+    void aTransportInJavaSaysWhatHasNotEnded() {
+        List<Communicator> ends = JavaTeam.ends(2);
+        ByteBuffer first = floats(0, 0);
+        ByteBuffer second = floats(0, 0);
+        try (Work work = ends.get(0).allGather(DType.FLOAT32, floats(1), first, null)) {
+            assertFalse(work.isDone());
+            assertFalse(work.await(Duration.ofMillis(1)));
+            try (Work other = ends.get(1).allGather(DType.FLOAT32, floats(2), second, null)) {
+                assertTrue(other.isDone());
+            }
+            assertTrue(work.await(Duration.ofSeconds(30)));
+        }
+        assertEquals(List.of(read(first), read(second)), List.of(List.of(1f, 2f), List.of(1f, 2f)));
+        ends.forEach(Communicator::close);
+    }
+
+    @Test
     void otherReductions() throws Exception {
         List<Communicator> ends = Communicator.threads(2);
         List<List<Float>> found = Worlds.onRanks(2, rank -> {
@@ -189,7 +206,7 @@ class CommunicatorTest {
         List<Communicator> ends = Communicator.threads(2);
         try (Work work = ends.get(0).barrier(null)) {
             Thread.currentThread().interrupt();
-            assertThrows(CancelledException.class, work::await);
+            assertThrows(CancelledException.class, () -> work.await(Duration.ofSeconds(5)));
             assertTrue(Thread.interrupted(), "the interrupt was lost");
             try (Work other = ends.get(1).barrier(null)) {
                 other.await();
@@ -203,7 +220,8 @@ class CommunicatorTest {
     void anInterruptOfAnotherThreadIsNoticed() throws Exception {
         List<Communicator> ends = Communicator.threads(2);
         try (Work work = ends.get(0).barrier(null)) {
-            Thread waiting = new Thread(() -> assertThrows(CancelledException.class, work::await));
+            Thread waiting = new Thread(
+                    () -> assertThrows(CancelledException.class, () -> work.await(Duration.ofSeconds(5))));
             List<Throwable> failures = new ArrayList<>();
             waiting.setUncaughtExceptionHandler((thread, failure) -> failures.add(failure));
             waiting.start();

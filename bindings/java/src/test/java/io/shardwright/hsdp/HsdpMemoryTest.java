@@ -19,6 +19,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class HsdpMemoryTest {
+    private static final String[][] ALIASES = {{"tied"}, {}, {"tied.again", "again"}};
+
     private static Map<MemoryKind, Long> peaks(Function<MemoryKind, HsdpMemory> said) {
         Map<MemoryKind, Long> found = new EnumMap<>(MemoryKind.class);
         for (MemoryKind kind : MemoryKind.values()) {
@@ -32,7 +34,7 @@ class HsdpMemoryTest {
         for (int layer = 0; layer < Network.LAYERS; layer++) {
             EstimatedUnit unit = EstimatedUnit.of(List.of(
                     HsdpParam.zeros(layer + ".weight", DType.FLOAT32, Network.outputs(layer), Network.inputs(layer)),
-                    HsdpParam.zeros(layer + ".bias", DType.FLOAT32, Network.outputs(layer)).aliases("tied", "again")), options);
+                    HsdpParam.zeros(layer + ".bias", DType.FLOAT32, Network.outputs(layer)).aliases(ALIASES[layer])), options);
             made.add(Trainer.takes(layer) ? unit : unit.addsGrads());
         }
         return made;
