@@ -70,6 +70,14 @@
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
 %rename("$ignore", regextarget=1) "^shw_context_(plugins|open_|load_plugin)";
+/* Tables of functions, memory of the host and lists of handles: bindings/java/native has them. */
+%ignore shw_communicator_create;
+%rename("$ignore", regextarget=1) "^shw_communicator_(all_gather|all_to_all|reduce_scatter|all_reduce|broadcast|barrier)$";
+%ignore shw_work_order;
+%ignore shw_device_create;
+%ignore shw_hsdp_global_norm;
+%ignore shw_hsdp_estimate;
+%rename("$ignore", regextarget=1) "^shw_hsdp_unit_(add_params|add_grads|view|box|set_allocator|set_memory|set_units)";
 
 /* Java long holds both: sizes are bounded by INT64_MAX. */
 %apply long long { int64_t, uint64_t };
@@ -85,7 +93,8 @@
   if (result != SHW_OK && result != SHW_PENDING) shw_java_throw(jenv, result, *$1);
 }
 /* A wait answers PENDING, which is no error. */
-%typemap(out, noblock=1) shw_status shw_job_wait, shw_status shw_job_wait_staged, shw_status shw_context_shutdown {
+%typemap(out, noblock=1) shw_status shw_job_wait, shw_status shw_job_wait_staged, shw_status shw_context_shutdown,
+                         shw_status shw_work_wait, shw_status shw_work_poll {
   $result = $1;
 }
 
@@ -119,6 +128,13 @@ SHW_JAVA_HANDLE(buffer)
 SHW_JAVA_HANDLE(owned_tensor)
 SHW_JAVA_HANDLE(job_description)
 SHW_JAVA_HANDLE(global_plan)
+SHW_JAVA_HANDLE(communicator)
+SHW_JAVA_HANDLE(communicator_group)
+SHW_JAVA_HANDLE(work)
+SHW_JAVA_HANDLE(device)
+SHW_JAVA_HANDLE(hsdp_mesh)
+SHW_JAVA_HANDLE(hsdp)
+SHW_JAVA_HANDLE(hsdp_unit)
 
 /* Structs, by the generated tables. A call whose arguments threw is not made. */
 %define SHW_STRUCT_IN(NAME, CLASS)
@@ -177,6 +193,9 @@ SHW_JAVA_HANDLE(global_plan)
 SHW_STRUCT_CALL(FUNCTION)
 %enddef
 %include "structs.i"
+/* Of native/hsdp.c, which no header has. */
+SHW_STRUCT_RESULT(shw_java_hsdp_estimate, HsdpMemory)
+SHW_STRUCT_CALL(shw_java_hsdp_estimate)
 /* One layout per entry, as shw_global_plan_describe has them. */
 %typemap(jni) const shw_layout *const *layouts "jlongArray"
 %typemap(jtype) const shw_layout *const *layouts "long[]"
@@ -191,6 +210,8 @@ SHW_STRUCT_CALL(FUNCTION)
 
 %typemap(in, numinputs=0, noblock=1) uint64_t *out (uint64_t number = 0) { $1 = &number; }
 %typemap(argout, noblock=1) uint64_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
+%typemap(in, numinputs=0, noblock=1) int64_t *out (int64_t number = 0) { $1 = &number; }
+%typemap(argout, noblock=1) int64_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
 %typemap(in, numinputs=0, noblock=1) int32_t *out (int32_t number = 0) { $1 = &number; }
 %typemap(argout, noblock=1) int32_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
 

@@ -54,8 +54,6 @@
 %include "shardwright/planning.h"
 %include "shardwright/estimate.h"
 %include "shardwright/global_plan.h"
-/* Java has no training yet. */
-#if !defined(SWIGJAVA)
 %include "shardwright/communicator_table.h"
 %include "shardwright/communicator.h"
 %include "shardwright/work.h"
@@ -65,7 +63,6 @@
 %include "shardwright/hsdp_unit.h"
 %include "shardwright/hsdp_phases.h"
 %include "shardwright/hsdp_estimate.h"
-#endif
 %include "shardwright/plugin.h"
 
 /* The function table is for hosts that open the library themselves. */

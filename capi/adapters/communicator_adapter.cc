@@ -45,6 +45,18 @@ shw_communicator_call table_call(const CommunicatorCall& call) {
   return made;
 }
 
+// What is told to other ranks: the message and those of its causes. "" where memory has run out.
+std::string with_causes(const Status& failure) noexcept {
+  try {
+    std::string text(failure.message());
+    for (const Status* each = failure.cause(); each != nullptr; each = each->cause())
+      text.append(": ").append(each->message());
+    return text;
+  } catch (...) {
+    return {};
+  }
+}
+
 // What one call of the table gave.
 struct Outcome {
   shw_status code = SHW_OK;
@@ -114,7 +126,8 @@ class HostCommunicator final : public Communicator {
   }
 
   void abort(const Status& cause) noexcept override {
-    const std::string_view message = cause.message();  // NUL-terminated, and there without memory
+    const std::string text = with_causes(cause);
+    const std::string_view message = text.empty() ? cause.message() : text;  // both NUL-terminated
     const CallbackScope scope;
     table_.abort(table_.user, static_cast<shw_status>(cause.code()),
                  message.empty() ? "" : message.data(), message.size());

@@ -180,6 +180,7 @@ struct host {
   int released;
   int aborted;
   shw_status fails;
+  char told[256]; /* to the other ranks */
 };
 
 static shw_status host_move(void* user, const shw_communicator_call* call, const void* in,
@@ -209,8 +210,10 @@ static void host_work_release(void* user, void* work) {
 }
 
 static void host_abort(void* user, shw_status code, const char* message, uint64_t size) {
+  struct host* host = user;
   CHECK(code != SHW_OK && message != NULL && strlen(message) >= size);
-  ++((struct host*)user)->aborted;
+  snprintf(host->told, sizeof host->told, "%.*s", (int)size, message);
+  ++host->aborted;
 }
 
 static void host_release(void* user) {
@@ -236,7 +239,7 @@ static shw_communicator_vtable table_of(struct host* host) {
 }
 
 static void a_table_is_used_and_released_once(void) {
-  struct host host = {0, 0, 0, SHW_OK};
+  struct host host = {0, 0, 0, SHW_OK, ""};
   const shw_communicator_vtable table = table_of(&host);
   shw_communicator* communicator = NULL;
   shw_work* work = NULL;
@@ -261,7 +264,7 @@ static void a_table_is_used_and_released_once(void) {
 }
 
 static void what_a_table_fails_with_comes_out_and_ends_it(void) {
-  struct host host = {0, 0, 0, SHW_UNAVAILABLE};
+  struct host host = {0, 0, 0, SHW_UNAVAILABLE, ""};
   const shw_communicator_vtable table = table_of(&host);
   shw_communicator* communicator = NULL;
   shw_work* work = NULL;
@@ -272,12 +275,14 @@ static void what_a_table_fails_with_comes_out_and_ends_it(void) {
   CHECK_FAILS_WITH(shw_communicator_broadcast(communicator, &call, values, 8, 0, &work, &error),
                    SHW_UNAVAILABLE, "communicator 'copying' on rank 0 of 1", "unit", "0");
   CHECK(host.aborted >= 1);
+  CHECK(strstr(host.told, "on rank 0 of 1") != NULL &&
+        strstr(host.told, "the wire is cut") != NULL);
   shw_communicator_release(communicator);
   CHECK_INT(host.released, 1);
 }
 
 static void tables_without_a_slot_are_refused(void) {
-  struct host host = {0, 0, 0, SHW_OK};
+  struct host host = {0, 0, 0, SHW_OK, ""};
   shw_communicator* communicator = NULL;
   shw_error* error = NULL;
   shw_communicator_vtable table = table_of(&host);

@@ -5,7 +5,7 @@
 
 static jmethodID log_method;
 static jmethodID progress_method;
-static jclass waiting_call;
+static jclass interrupt_alarm;
 static jmethodID rearm_method;
 
 int shw_java_bind_log(JNIEnv* env) {
@@ -13,9 +13,10 @@ int shw_java_bind_log(JNIEnv* env) {
   if (type == NULL) return -1;
   log_method = (*env)->GetMethodID(env, type, "write", "(I[B[B)V");
   if (log_method == NULL) return -1;
-  type = (*env)->FindClass(env, "io/shardwright/WaitingCall");
-  waiting_call = type != NULL ? (*env)->NewGlobalRef(env, type) : NULL;
-  rearm_method = waiting_call != NULL ? (*env)->GetStaticMethodID(env, type, "rearm", "()V") : NULL;
+  type = (*env)->FindClass(env, "io/shardwright/internal/InterruptAlarm");
+  interrupt_alarm = type != NULL ? (*env)->NewGlobalRef(env, type) : NULL;
+  rearm_method =
+      interrupt_alarm != NULL ? (*env)->GetStaticMethodID(env, type, "rearm", "()V") : NULL;
   if (rearm_method == NULL) return -1;
   type = (*env)->FindClass(env, "io/shardwright/ProgressBridge");
   if (type == NULL) return -1;
@@ -39,7 +40,7 @@ shw_status shw_java_leave(JNIEnv* env, shw_error** err) {
   const shw_status status = shw_java_take_exception(env, err);
   (*env)->PopLocalFrame(env, NULL);
   /* A channel that the host used on this thread has taken the place of the call's own. */
-  (*env)->CallStaticVoidMethod(env, waiting_call, rearm_method);
+  (*env)->CallStaticVoidMethod(env, interrupt_alarm, rearm_method);
   if ((*env)->ExceptionCheck(env)) (*env)->ExceptionClear(env); /* no memory for it */
   return status;
 }

@@ -92,9 +92,48 @@ shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective
                                            shw_error** err);
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
                                       int32_t between_all, shw_collective** out, shw_error** err);
+/* Communicators of the host, likewise. `reduces`: it has reduce_scatter and all_reduce;
+ * `broadcasts`: broadcast and barrier. */
+shw_status shw_java_communicator_create(void* bridge, int32_t rank, int32_t size,
+                                        uint64_t capabilities, int32_t reduces, int32_t broadcasts,
+                                        shw_communicator** out, shw_error** err);
+/* Issues an operation, numbered as in Communicator.java. call: sequence, count, dtype, op and
+ * timeout. The memory stays until the work has gone. */
+shw_status shw_java_communicator_issue(shw_communicator* communicator, int32_t operation,
+                                       const int64_t* call, double scale, const void* in,
+                                       uint64_t in_bytes, void* out_data, uint64_t out_bytes,
+                                       int32_t root, shw_work** out, shw_error** err);
+
+/* Parameters and gradients of units. facts: of a parameter address, bytes, dtype, ndim, dimension
+ * that is cut, SHW_HSDP_PARAM_ flags; of a gradient the first four. shapes back to back. The other
+ * arrays are those of shw_hsdp_param_batch. */
+shw_status shw_java_hsdp_add_params(shw_hsdp_unit* unit, uint64_t count, const char* names,
+                                    const uint64_t* name_offsets, const int64_t* facts,
+                                    const int64_t* shapes, const char* aliases,
+                                    const uint64_t* alias_offsets, const uint64_t* alias_ranges,
+                                    shw_error** err);
+shw_status shw_java_hsdp_add_grads(shw_hsdp_unit* unit, const uint64_t* params,
+                                   const int64_t* facts, const int64_t* shapes, uint64_t count,
+                                   int32_t mode, shw_error** err);
+shw_status shw_java_hsdp_set_memory(shw_hsdp_unit* unit, uint64_t first, uint64_t count,
+                                    const int64_t* memory, const uint64_t* sizes, shw_error** err);
+shw_status shw_java_hsdp_set_units(shw_hsdp_unit* unit, int32_t key, const int64_t* units,
+                                   uint64_t count, shw_error** err);
+/* units: ten numbers each, the fields of shw_hsdp_unit_options from `flags` to `unused`, behind
+ * them SHW_HSDP_ESTIMATE_ flags and the number of its parameters, which lie one unit behind the
+ * other. */
+shw_status shw_java_hsdp_estimate(uint64_t unit_count, const int64_t* units, const char* names,
+                                  const uint64_t* name_offsets, const int64_t* facts,
+                                  const int64_t* shapes, const char* aliases,
+                                  const uint64_t* alias_offsets, const uint64_t* alias_ranges,
+                                  const shw_hsdp_estimate_world* world,
+                                  const shw_hsdp_options* options, int32_t kind,
+                                  shw_hsdp_memory* out, shw_error** err);
+
 /* Method tables that the host's objects are called through; cached at load. */
 int shw_java_bind_storage(JNIEnv* env);
 int shw_java_bind_collective(JNIEnv* env);
+int shw_java_bind_communicator(JNIEnv* env);
 int shw_java_bind_log(JNIEnv* env);
 int shw_java_bind_errors(JNIEnv* env);
 void shw_java_log(void* user, int32_t level, const shw_log_record* record);

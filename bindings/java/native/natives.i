@@ -26,6 +26,24 @@ void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 void shw_java_job_wait_staged(shw_job* job, int64_t timeout_ns);
 void shw_java_job_watch(shw_job* job);
 void shw_java_job_ends_wait(void);
+shw_status shw_java_communicator_create(void* bridge, int32_t rank, int32_t size, uint64_t capabilities, int32_t reduces,
+                                        int32_t broadcasts, shw_communicator** out, shw_error** err);
+shw_status shw_java_communicator_issue(shw_communicator* communicator, int32_t operation, const int64_t* call, double scale,
+                                       const void* in, uint64_t in_bytes, void* out_data, uint64_t out_bytes, int32_t root,
+                                       shw_work** out, shw_error** err);
+shw_status shw_java_hsdp_add_params(shw_hsdp_unit* unit, uint64_t count, const char* names, const uint64_t* name_offsets,
+                                    const int64_t* facts, const int64_t* shapes, const char* aliases,
+                                    const uint64_t* alias_offsets, const uint64_t* alias_ranges, shw_error** err);
+shw_status shw_java_hsdp_add_grads(shw_hsdp_unit* unit, const uint64_t* params, const int64_t* facts, const int64_t* shapes,
+                                   uint64_t count, int32_t mode, shw_error** err);
+shw_status shw_java_hsdp_set_memory(shw_hsdp_unit* unit, uint64_t first, uint64_t count, const int64_t* memory,
+                                    const uint64_t* sizes, shw_error** err);
+shw_status shw_java_hsdp_set_units(shw_hsdp_unit* unit, int32_t key, const int64_t* units, uint64_t count, shw_error** err);
+shw_status shw_java_hsdp_estimate(uint64_t unit_count, const int64_t* units, const char* names,
+                                  const uint64_t* name_offsets, const int64_t* facts, const int64_t* shapes,
+                                  const char* aliases, const uint64_t* alias_offsets, const uint64_t* alias_ranges,
+                                  const shw_hsdp_estimate_world* world, const shw_hsdp_options* options, int32_t kind,
+                                  shw_hsdp_memory* out, shw_error** err);
 
 %native(addressOf) jlong addressOf(jobject buffer);
 %native(view) jobject view(jlong address, jlong size);
@@ -45,4 +63,7 @@ void shw_java_job_ends_wait(void);
 %native(exchangePlans) jlongArray exchangePlans(jlongArray wants);
 %native(exchangeRound) jlongArray exchangeRound(jlong exchange);
 %native(stateObject) jbyteArray stateObject(jlong state, jlong index);
+%native(hsdpGlobalNorm) jdouble hsdpGlobalNorm(jlong hsdp, jdouble p);
+%native(hsdpView) jlongArray hsdpView(jlong unit, jint view, jlong index);
+%native(hsdpBox) jlongArray hsdpBox(jlong unit, jlong index);
 %native(abiVersion) jlong abiVersion();

@@ -6,6 +6,7 @@ module io.shardwright {
     exports io.shardwright.collective;
     exports io.shardwright.errors;
     exports io.shardwright.estimate;
+    exports io.shardwright.hsdp;
     exports io.shardwright.layout;
     exports io.shardwright.planning;
     exports io.shardwright.storage;

@@ -4,6 +4,8 @@ package io.shardwright;
 
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.internal.Invalid;
+import io.shardwright.internal.TensorAccess;
+import io.shardwright.internal.Uses;
 import io.shardwright.layout.Box;
 import io.shardwright.layout.Layout;
 import io.shardwright.layout.Piece;
@@ -21,6 +23,10 @@ import java.util.stream.Collectors;
  * place; heap arrays and buffers are copied before a save and copied back after a load.
  */
 public final class HostTensor {
+    static {
+        TensorAccess.set((name, tensor, uses) -> tensor.dense(name, uses));
+    }
+
     private final HostMemory memory;
     private final DType dtype;
     private final long[] shape;
@@ -212,6 +218,15 @@ public final class HostTensor {
 
     Kind kind() {
         return kind;
+    }
+
+    private TensorAccess.Dense dense(String name, Uses uses) {
+        check(name);
+        if (strides != null || globalShape != null) {
+            throw Invalid.entry(name, "the tensor is strided or part of a larger one; it must be dense and whole");
+        }
+        memory.beforeSave();
+        return new TensorAccess.Dense(memory.address(uses), memory.byteSize(), dtype, shape.clone());
     }
 
     /** Strides, row-major where none were given. */

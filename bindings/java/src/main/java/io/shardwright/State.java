@@ -5,6 +5,7 @@ package io.shardwright;
 import io.shardwright.errors.AlreadyExistsException;
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.NotFoundException;
+import io.shardwright.hsdp.Hsdp;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.Json;
@@ -67,19 +68,25 @@ public final class State extends Handle {
     }
 
     /**
-     * Names of the tensors.
+     * Names of the tensors, those of trained units ({@link Hsdp#addToState}) among them.
      *
      * @return in the order in which they were added
      */
     public List<String> tensorNames() {
-        return new ArrayList<>(tensors.keySet());
+        return with(h -> {
+            List<String> names = new ArrayList<>();
+            for (long i = 0; i < shw_nativeJNI.shw_state_tensor_count(h); i++) {
+                names.add(Text.of(shw_nativeJNI.shw_state_tensor_name(h, i)));
+            }
+            return names;
+        });
     }
 
     /**
      * A tensor as it was added.
      *
      * @param name its name
-     * @return the tensor, null when there is none
+     * @return the tensor, null when there is none, or when its memory is that of a trained unit
      */
     public HostTensor tensor(String name) {
         return tensors.get(name);

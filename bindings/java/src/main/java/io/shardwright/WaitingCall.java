@@ -2,72 +2,33 @@
 // Calls that wait, and the interrupts of their threads.
 package io.shardwright;
 
+import io.shardwright.internal.InterruptAlarm;
 import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
-import java.nio.channels.AsynchronousCloseException;
-import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One call that waits in the library. A thread there does not notice its interrupt, so the call is a channel to the virtual
- * machine, which closes what an interrupted thread is blocked on: the interrupt cancels what the call waits for, on the thread
- * that interrupts. Closed by the thread that made it.
+ * One call that waits in the library: an interrupt of its thread cancels what it waits for. Closed by the thread that made it.
  */
 final class WaitingCall implements AutoCloseable {
     private static final byte[] CAUSE =
             "cancelled by the host: the thread of a rank was interrupted".getBytes(StandardCharsets.UTF_8);
     private static final AtomicLong CANCELLED = new AtomicLong();
-    private static final ThreadLocal<WaitingCall> CURRENT = new ThreadLocal<>();
 
-    private final Thread thread = Thread.currentThread();
-    private final WaitingCall outer = CURRENT.get();
-    private final Alarm alarm = new Alarm();
     private final long cancellation = shw_nativeJNI.shw_cancellation_create();
     private final long collective;
-    private boolean cancelled;
-    private boolean closed;
-
-    /** What an interrupt closes. */
-    private final class Alarm extends AbstractInterruptibleChannel {
-        /** A thread that is interrupted already closes it at once. */
-        void arm() {
-            begin();
-        }
-
-        void disarm() {
-            try {
-                end(true);
-            } catch (AsynchronousCloseException e) {
-                // The call has been cancelled, and says so itself.
-            }
-        }
-
-        @Override
-        protected void implCloseChannel() {
-            cancel();
-        }
-    }
+    private final InterruptAlarm alarm;
 
     /** Handle of the collective that the call may wait in, 0 = none; its owner keeps it until this is closed. */
     private WaitingCall(long collective) {
         this.collective = collective;
+        alarm = InterruptAlarm.begin(this::cancel);
     }
 
     /** A thread that is interrupted already gets a call that ends at its first step. */
     static WaitingCall begin(long collective) {
-        WaitingCall call = new WaitingCall(collective);
-        CURRENT.set(call);
-        call.alarm.arm();
-        return call;
-    }
-
-    /** After code of the host ran on this thread: a channel that it used took the place of the alarm. The native part calls it. */
-    static void rearm() {
-        WaitingCall call = CURRENT.get();
-        if (call != null) {
-            call.alarm.arm();
-        }
+        return new WaitingCall(collective);
     }
 
     /** For the options of the call. */
@@ -80,12 +41,8 @@ final class WaitingCall implements AutoCloseable {
         return CANCELLED.get();
     }
 
-    /** Once. A rank that waits for others is woken together with them: they end with the same failure. */
-    private synchronized void cancel() {
-        if (cancelled || closed) {
-            return;
-        }
-        cancelled = true;
+    /** A rank that waits for others is woken together with them: they end with the same failure. */
+    private void cancel() {
         shw_nativeJNI.shw_cancellation_cancel(cancellation);
         if (collective != 0) {
             abort();
@@ -101,24 +58,9 @@ final class WaitingCall implements AutoCloseable {
         }
     }
 
-    private synchronized boolean finish() {
-        closed = true;
-        return cancelled;
-    }
-
-    /** The interrupt stays, also when code of the host has taken it in the meantime. */
     @Override
     public void close() {
-        alarm.disarm();
-        if (outer != null) {
-            CURRENT.set(outer);
-        } else {
-            CURRENT.remove();
-        }
-        if (finish()) {
-            thread.interrupt(); // without a lock of ours: the virtual machine has one of its own around an alarm
-        }
+        alarm.close();
         shw_nativeJNI.shw_cancellation_release(cancellation);
-        rearm();
     }
 }

@@ -8,6 +8,12 @@ import io.shardwright.errors.NotFoundException;
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
 import io.shardwright.estimate.JobDescription;
+import io.shardwright.hsdp.Communicator;
+import io.shardwright.hsdp.Device;
+import io.shardwright.hsdp.Hsdp;
+import io.shardwright.hsdp.HsdpMesh;
+import io.shardwright.hsdp.HsdpOptions;
+import io.shardwright.hsdp.HsdpUnitOptions;
 import io.shardwright.layout.Layout;
 import io.shardwright.layout.Placement;
 import io.shardwright.planning.DescribeOptions;
@@ -71,7 +77,20 @@ class ClosedObjectsTest {
                 List.of(), new DescribeOptions().rank(0).worldSize(1));
         all.put("GlobalPlan", GlobalPlan.create(List.of(description.digest()), List.of(description.description()),
                 List.of(description.part()), new MergeOptions()));
+        addTraining(all);
         return all;
+    }
+
+    private static void addTraining(Map<String, AutoCloseable> all) {
+        Communicator communicator = Communicator.fake(0, 2);
+        HsdpMesh mesh = HsdpMesh.of(0, 1);
+        Hsdp hsdp = Hsdp.create(mesh, new HsdpOptions());
+        all.put("Communicator", communicator);
+        all.put("Work", communicator.barrier(null));
+        all.put("Device", Device.host(false));
+        all.put("HsdpMesh", mesh);
+        all.put("Hsdp", hsdp);
+        all.put("HsdpUnit", hsdp.unit("layer", new HsdpUnitOptions()));
     }
 
     /** Public classes of the library that are closed. */

@@ -94,7 +94,7 @@ class PackagesTest {
         List<String> packages = publicClasses().stream().map(Class::getPackageName).distinct().sorted()
                 .collect(Collectors.toList());
         assertEquals(List.of("io.shardwright", "io.shardwright.collective", "io.shardwright.errors",
-                "io.shardwright.estimate", "io.shardwright.layout", "io.shardwright.planning", "io.shardwright.storage"),
+                "io.shardwright.estimate", "io.shardwright.hsdp", "io.shardwright.layout", "io.shardwright.planning", "io.shardwright.storage"),
                 packages);
         assertTrue(publicClasses().size() > 80);
     }

@@ -3,11 +3,13 @@
 package io.shardwright.layout;
 
 import io.shardwright.errors.UnimplementedException;
+import io.shardwright.hsdp.HsdpUnit;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.NativeLoader;
 import io.shardwright.internal.Structs;
 import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
 import io.shardwright.internal.shw_nativeJNI;
 import java.util.Arrays;
 import java.util.List;
@@ -90,6 +92,20 @@ public final class Layout extends Handle {
         spec.tensorNdim = map.length;
         NativeLoader.load();
         return new Layout(shw_nativeJNI.shw_layout_create(spec));
+    }
+
+    /**
+     * The layout of a parameter that is trained.
+     *
+     * @param unit its unit, sealed
+     * @param index number of the parameter
+     * @return the layout
+     * @throws UnimplementedException for a ragged unit, whose cut is no rule of a mesh
+     */
+    public static Layout of(HsdpUnit unit, int index) {
+        try (Uses uses = new Uses()) {
+            return new Layout(shw_nativeJNI.shw_hsdp_unit_layout(uses.of(unit), index));
+        }
     }
 
     /**

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of units as the host sees it.
+package io.shardwright.hsdp;
+
+import io.shardwright.DType;
+import io.shardwright.errors.FailedPreconditionException;
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/**
+ * A dense row-major tensor in memory of a unit, padding excluded: the part of a parameter that this rank holds, the gradient of
+ * that part, or a whole parameter. Buffers of it keep the unit and its context alive. Memory of parts of this rank is valid as
+ * long; that of whole parameters and of gradients until the state of the unit changes next, and buffers of it must not be looked
+ * at behind that: take them from the view anew in each phase, which fails where there is nothing to see, or let whole parameters
+ * lie in buffers of your own ({@link HsdpUnit#setMemory}). Used as its unit is.
+ */
+public final class HsdpView {
+    private final HsdpUnit unit;
+    private final int kind;
+    private final int index;
+    private final long byteSize;
+    private final DType dtype;
+    private final long[] shape;
+
+    /** kind: SHW_HSDP_VIEW_; facts: address, bytes, dtype, extents. */
+    HsdpView(HsdpUnit unit, int kind, int index, long[] facts) {
+        this.unit = unit;
+        this.kind = kind;
+        this.index = index;
+        byteSize = facts[1];
+        dtype = DType.of((int) facts[2]);
+        shape = Arrays.copyOfRange(facts, 3, facts.length);
+    }
+
+    /**
+     * Element type.
+     *
+     * @return the type
+     */
+    public DType dtype() {
+        return dtype;
+    }
+
+    /**
+     * Extents; of parts those of the part.
+     *
+     * @return a copy
+     */
+    public long[] shape() {
+        return shape.clone();
+    }
+
+    /**
+     * Size of the elements.
+     *
+     * @return bytes
+     */
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /**
+     * All bytes without a copy.
+     *
+     * @return a little-endian view, which may be written where it is a part of this rank or a gradient
+     * @throws OutOfRangeException above 2 GiB: use {@link #slice}
+     * @throws FailedPreconditionException when the parameter is not whole any more, or the gradient gone
+     */
+    public ByteBuffer bytes() {
+        if (byteSize > Integer.MAX_VALUE) {
+            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
+                    byteSize + " bytes do not fit one buffer; use slice(offset, size)");
+        }
+        return slice(0, (int) byteSize);
+    }
+
+    /**
+     * A part of the bytes without a copy.
+     *
+     * @param offset first byte
+     * @param size number of bytes
+     * @return a little-endian view
+     * @throws OutOfRangeException when it leaves the tensor
+     * @throws FailedPreconditionException as {@link #bytes}
+     */
+    public ByteBuffer slice(long offset, int size) {
+        if (offset < 0 || size < 0 || offset > byteSize - size) {
+            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
+                    "bytes " + offset + " to " + offset + " + " + size + " of a view of " + byteSize + " bytes");
+        }
+        long address = unit.viewFacts(kind, index)[0];
+        if (size == 0) {
+            return ByteBuffer.allocateDirect(0).order(ByteOrder.LITTLE_ENDIAN);
+        }
+        return unit.memory(address + offset, size).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /**
+     * A copy of float32 elements.
+     *
+     * @return the elements, row-major
+     * @throws OutOfRangeException above 2 GiB
+     * @throws ShardwrightException FAILED_PRECONDITION for another dtype
+     */
+    public float[] toFloats() {
+        if (!dtype.equals(DType.FLOAT32)) {
+            throw ShardwrightException.of(StatusCode.FAILED_PRECONDITION, "the view has elements of " + dtype + ", not float32");
+        }
+        float[] copy = new float[Math.toIntExact(byteSize / Float.BYTES)];
+        bytes().asFloatBuffer().get(copy);
+        return copy;
+    }
+
+    @Override
+    public String toString() {
+        return "HsdpView(" + dtype + ", " + Arrays.toString(shape) + ")";
+    }
+}
