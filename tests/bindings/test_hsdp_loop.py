@@ -16,6 +16,9 @@ PROGRAMS = {
     "c": [str(BUILD / "bin" / "hsdp_loop")],
     "python": [sys.executable, str(SOURCE / "examples" / "hsdp_loop" / "python" / "hsdp_loop.py")],
 }
+if "java" in os.environ.get("SHW_LOOP_LANGUAGES", "").split():  # those of this build, beside the two above
+    jars = [str(BUILD / "java" / name) for name in ("shardwright.jar", "hsdp_loop.jar")]
+    PROGRAMS["java"] = ["java", "-cp", os.pathsep.join(jars), "HsdpLoop"]
 
 
 def run(language, folder, steps):
