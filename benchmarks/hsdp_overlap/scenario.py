@@ -3,8 +3,8 @@
 0.25 GB/s, with 512 tokens and 4 blocks (2 when QUICK), so that a unit computes for longer than its gather takes.
 
 The emulation: an operation ends no sooner than its bytes would have come over the link, one operation after the other; ours by
-`shardwright.hsdp.delayed`, FSDP2's by sleeping in a custom all-gather and reduce-scatter. exposed_s is the step behind the
-link less the same step without it, which runs just before.
+`shardwright.hsdp.delayed`, FSDP2's by sleeping in a custom all-gather and reduce-scatter. exposed_s is the step less the
+same step of each process by itself, which both take just before: what the step waits for or computes because of the others.
 """
 LINK = 0.25e9  # bytes per second
 

@@ -10,5 +10,6 @@ class Contender(BehindALink, Step):
         from shardwright.torch.hsdp import _placement
         fast = _placement.ContextMesh._over
         _placement.ContextMesh._over = lambda *arguments: delayed(fast(*arguments), 0.0, self.params["link"])
-        model(self.inputs)  # connects
+        model(self.inputs).mean().backward()  # connects
+        model.zero_grad()
         _placement.ContextMesh._over = fast

@@ -14,6 +14,7 @@ SECONDS = 120
 DIGESTS = json.loads((SOURCE / "tests" / "bindings" / "hsdp.json").read_text(encoding="utf-8"))["worlds"][0]["digests"]
 PROGRAMS = {
     "c": [str(BUILD / "bin" / "hsdp_loop")],
+    "rust": [str(BUILD / "bin" / "rust_hsdp_loop")],
     "python": [sys.executable, str(SOURCE / "examples" / "hsdp_loop" / "python" / "hsdp_loop.py")],
 }
 if "java" in os.environ.get("SHW_LOOP_LANGUAGES", "").split():  # those of this build, beside the two above

@@ -125,6 +125,12 @@ impl Layout {
         Ok(Layout(Arc::new(OwnedLayout(unsafe { raw::layout_create(&spec) }?))))
     }
 
+    /// # Safety
+    /// The handle is owned, and becomes the layout's.
+    pub(crate) unsafe fn of(handle: *mut ffi::shw_layout) -> Layout {
+        Layout(Arc::new(OwnedLayout(handle)))
+    }
+
     pub(crate) fn handle(&self) -> *const ffi::shw_layout {
         self.0.0
     }
@@ -192,7 +198,7 @@ impl Layout {
 }
 
 /// What both forms have; the arrays must live as long as it.
-fn spec_of(mesh: &[i64], ranks: &[i32]) -> ffi::shw_layout_spec {
+pub(crate) fn spec_of(mesh: &[i64], ranks: &[i32]) -> ffi::shw_layout_spec {
     // SAFETY: a plain struct for which all zero is valid.
     let mut spec: ffi::shw_layout_spec = unsafe { std::mem::zeroed() };
     spec.struct_size = size_of::<ffi::shw_layout_spec>() as u32;

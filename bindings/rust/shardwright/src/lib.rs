@@ -40,6 +40,7 @@ mod facts;
 pub mod global_plan;
 mod grid;
 mod host_storage;
+pub mod hsdp;
 mod info;
 mod job;
 mod job_description;

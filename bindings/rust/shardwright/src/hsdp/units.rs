@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hsdp: the units that train together on one rank.
+
+use crate::context::Context;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, ErrorKind, Result};
+use crate::hsdp::mesh::Mesh;
+use crate::hsdp::options::{
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, RawSetting, Setting, UnitOptions, UnitState,
+    with_batch,
+};
+use crate::layout::Layout;
+use crate::state::State;
+use crate::text::sized_text;
+use shardwright_sys::{ffi, raw};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A unit of an [`Hsdp`], by its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unit {
+    context: u64,
+    number: usize,
+}
+
+/// Part of a parameter that a rank holds, padding excluded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalBox {
+    /// First element per dimension of the whole parameter.
+    pub offsets: Vec<i64>,
+    /// Extent per dimension.
+    pub sizes: Vec<i64>,
+    /// Of the whole parameter.
+    pub global_shape: Vec<i64>,
+}
+
+/// Units over one mesh. Calls come in the same order on all ranks. A wait that fails ends the context on all ranks: what is
+/// pending fails with the first cause, other calls with FAILED_PRECONDITION that tells it, until [`Hsdp::reset`] with new communicators
+/// in the mesh.
+///
+/// A life of a unit: [`add_unit`](Hsdp::add_unit) (all ranks), then iterations of [`pre_forward`](Hsdp::pre_forward),
+/// [`post_forward`](Hsdp::post_forward), [`pre_backward`](Hsdp::pre_backward), [`add_grads`](Hsdp::add_grads),
+/// [`post_backward`](Hsdp::post_backward). A call that is not legal in the state of the unit is FAILED_PRECONDITION naming both.
+pub struct Hsdp {
+    handle: *mut ffi::shw_hsdp,
+    number: u64,
+    units: Vec<*mut ffi::shw_hsdp_unit>,
+}
+
+// SAFETY: calls come from any thread, one at a time, which &mut and &self without Sync ensure.
+unsafe impl Send for Hsdp {}
+
+impl Hsdp {
+    /// Units over the mesh, in the context that all calls share. FAILED_PRECONDITION where an axis of several ranks has no communicator.
+    pub fn new(mesh: &Mesh, options: &HsdpOptions) -> Result<Hsdp> {
+        Hsdp::in_context(&Context::shared()?, mesh, options)
+    }
+
+    /// The same in a context of its own, which is kept alive as the mesh is.
+    pub fn in_context(context: &Context, mesh: &Mesh, options: &HsdpOptions) -> Result<Hsdp> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let options = options.raw(mesh.handle());
+        // SAFETY: context, mesh and options live for the call.
+        let handle = unsafe { raw::hsdp_create(context.handle(), &options) }?;
+        Ok(Hsdp { handle, number: COUNT.fetch_add(1, Ordering::Relaxed), units: Vec::new() })
+    }
+
+    /// Makes a unit of these parameters, numbered from 0, and cuts them: all ranks call it. The name is for messages, and equal on all
+    /// ranks; INVALID_ARGUMENT on all of them where they disagree, naming the unit and a rank that differs.
+    pub fn add_unit(&mut self, name: &str, options: &UnitOptions, params: &[Param]) -> Result<Unit> {
+        // SAFETY: name and options live for the call.
+        let unit = unsafe { raw::hsdp_unit_create(self.handle, name.as_bytes(), &options.raw()) }?;
+        self.units.push(unit);
+        // SAFETY: elements are borrowed until the unit is sealed, which is before they go; a unit that fails to be is never sealed.
+        with_batch(params, |batch| unsafe { raw::hsdp_unit_add_params(unit, batch) })??;
+        unsafe { raw::hsdp_unit_seal(unit) }?;
+        Ok(Unit { context: self.number, number: self.units.len() - 1 })
+    }
+
+    fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
+        match self.units.get(unit.number) {
+            Some(&handle) if unit.context == self.number => Ok(handle),
+            _ => Err(Error::new(ErrorKind::InvalidArgument, format!("{unit:?} belongs to another context"))),
+        }
+    }
+
+    // ---- an iteration ----
+
+    /// Before forward of the unit: waits for its whole parameters, and gathers what probably comes next.
+    pub fn pre_forward(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_pre_forward(self.raw(unit)?, std::ptr::null()) }?)
+    }
+
+    /// After forward of the unit: reshards as its policy says.
+    pub fn post_forward(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_post_forward(self.raw(unit)?, std::ptr::null()) }?)
+    }
+
+    /// Before forward inside of backward, for activations that are computed again.
+    pub fn pre_recompute(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives, options for the call.
+        Ok(unsafe { raw::hsdp_unit_pre_forward(self.raw(unit)?, &recompute()) }?)
+    }
+
+    /// After it.
+    pub fn post_recompute(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: as above.
+        Ok(unsafe { raw::hsdp_unit_post_forward(self.raw(unit)?, &recompute()) }?)
+    }
+
+    /// Before backward of the unit: waits for its whole parameters, and gathers what ran before it.
+    pub fn pre_backward(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_pre_backward(self.raw(unit)?) }?)
+    }
+
+    /// Hands in gradients of whole parameters by their numbers, all or none: a copy is added to what is there.
+    /// INVALID_ARGUMENT where the elements do not fill the shape of the parameter.
+    pub fn add_grads<T: Element>(&mut self, unit: Unit, grads: &[(usize, &[T])]) -> Result<()> {
+        let handle = self.raw(unit)?;
+        let shapes = grads
+            .iter()
+            .map(|(index, _)| Ok(self.local_box(unit, *index)?.global_shape))
+            .collect::<Result<Vec<_>>>()?;
+        let (mut params, mut tensors) = (Vec::new(), Vec::new());
+        for ((index, data), shape) in grads.iter().zip(&shapes) {
+            let elements: i64 = shape.iter().product();
+            if data.len() as i64 != elements {
+                let text = format!("gradient of parameter {index} has {} elements, its shape is {shape:?}", data.len());
+                return Err(Error::new(ErrorKind::InvalidArgument, text));
+            }
+            params.push(*index as u64);
+            tensors.push(tensor_of(data, shape));
+        }
+        // SAFETY: everything lives for the call, which copies.
+        Ok(unsafe {
+            raw::hsdp_unit_add_grads(handle, params.as_ptr(), tensors.as_ptr(), params.len() as u64, ffi::SHW_HSDP_ADD)
+        }?)
+    }
+
+    /// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say.
+    pub fn post_backward(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_post_backward(self.raw(unit)?) }?)
+    }
+
+    /// The backward is over: reduces what was not reduced yet, and in the last backward of an iteration waits for all sums.
+    pub fn finalize_backward(&mut self) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_finalize_backward(self.handle) }?)
+    }
+
+    // ---- single steps ----
+
+    /// Gathers; the unit is unsharded afterwards.
+    pub fn unshard(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives; the work is released once.
+        unsafe { self.finish(raw::hsdp_unit_unshard(self.raw(unit)?)) }
+    }
+
+    /// Begins to gather; [`Hsdp::wait`] ends it.
+    pub fn begin_unshard(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives; the gather goes on in the unit when its work is released.
+        unsafe {
+            let work = raw::hsdp_unit_unshard(self.raw(unit)?)?;
+            ffi::shw_work_release(work);
+        }
+        Ok(())
+    }
+
+    /// Waits for a gather under way; nothing where there is none.
+    pub fn wait(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_wait(self.raw(unit)?) }?)
+    }
+
+    /// Reshards; a gather under way is dropped.
+    pub fn reshard(&mut self, unit: Unit, phase: Phase) -> Result<()> {
+        let phase = if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD } else { ffi::SHW_HSDP_BACKWARD };
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_reshard(self.raw(unit)?, phase) }?)
+    }
+
+    /// Packs the gradients that were handed in, reshards, and reduces into the gradient of the shard (or the partial sum).
+    pub fn reduce(&mut self, unit: Unit) -> Result<()> {
+        // SAFETY: the handle lives; the work is released once.
+        unsafe { self.finish(raw::hsdp_unit_reduce(self.raw(unit)?)) }
+    }
+
+    /// # Safety
+    /// The work is of this context.
+    unsafe fn finish(
+        &self,
+        work: std::result::Result<*mut ffi::shw_work, shardwright_sys::error::RawError>,
+    ) -> Result<()> {
+        let work = work?;
+        let outcome = unsafe { raw::work_wait(work, -1) };
+        unsafe { ffi::shw_work_release(work) };
+        Ok(outcome?)
+    }
+
+    // ---- memory ----
+
+    /// A whole parameter, row-major, while its unit is unsharded.
+    pub fn full<T: Element>(&self, unit: Unit, index: usize) -> Result<&[T]> {
+        // SAFETY: the memory stays until the next change, which needs &mut self.
+        unsafe { Ok(elements(&self.view(unit, ffi::SHW_HSDP_VIEW_FULL, index)?)?.unwrap_or(&[])) }
+    }
+
+    /// This rank's part of a parameter.
+    pub fn local<T: Element>(&self, unit: Unit, index: usize) -> Result<&[T]> {
+        // SAFETY: as in full.
+        unsafe { Ok(elements(&self.view(unit, ffi::SHW_HSDP_VIEW_LOCAL, index)?)?.unwrap_or(&[])) }
+    }
+
+    /// The gradient of this rank's part; none where there is no gradient.
+    pub fn grad<T: Element>(&self, unit: Unit, index: usize) -> Result<Option<&[T]>> {
+        // SAFETY: as in full.
+        unsafe { elements(&self.view(unit, ffi::SHW_HSDP_VIEW_GRAD, index)?) }
+    }
+
+    /// Changes this rank's part of a parameter by its gradient, as an optimizer does; the gradient is empty where there is none.
+    /// What was gathered before is of no use afterwards, and a gather of the unit under way is FAILED_PRECONDITION: call
+    /// [`Hsdp::step_event`] before then.
+    pub fn update<T: Element>(&mut self, unit: Unit, index: usize, change: impl FnOnce(&mut [T], &[T])) -> Result<()> {
+        if self.state(unit)? == UnitState::Gathering {
+            let text = "the unit is being gathered, and its shard is read: call step_event before it changes";
+            return Err(Error::new(ErrorKind::FailedPrecondition, text));
+        }
+        // SAFETY: shard and gradient are different memory, nobody reads the shard, and &mut self keeps others away.
+        unsafe {
+            let local = self.view(unit, ffi::SHW_HSDP_VIEW_LOCAL, index)?;
+            let grad = elements(&self.view(unit, ffi::SHW_HSDP_VIEW_GRAD, index)?)?.unwrap_or(&[]);
+            let count = elements::<T>(&local)?.map_or(0, <[T]>::len);
+            let param =
+                if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(local.data.cast::<T>(), count) };
+            change(param, grad);
+        }
+        self.step_event()
+    }
+
+    fn view(&self, unit: Unit, view: i32, index: usize) -> Result<ffi::shw_tensor> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_views(self.raw(unit)?, view, index as u64, 1) }?)
+    }
+
+    /// The shards have changed: what was gathered before is of no use.
+    pub fn step_event(&mut self) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_step_event(self.handle, 0) }?)
+    }
+
+    /// Drops all gradients of the shards.
+    pub fn zero_grads(&mut self) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_zero_grads(self.handle) }?)
+    }
+
+    /// Multiplies all gradients of the shards by a finite factor.
+    pub fn scale_grads(&mut self, factor: f64) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_scale_grads(self.handle, factor) }?)
+    }
+
+    /// Norm of order `p` (positive; infinity: the largest) of the gradients of all shards, replicas counted once; equal on all
+    /// ranks, which call it together.
+    pub fn global_norm(&mut self, p: f64) -> Result<f64> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_global_norm(self.handle, p) }?)
+    }
+
+    /// Scales all gradients such that their norm of order `p` is at most `max_norm`; the norm before.
+    pub fn clip_grads(&mut self, max_norm: f64, p: f64) -> Result<f64> {
+        let norm = self.global_norm(p)?;
+        let factor = max_norm / (norm + 1e-6);
+        if factor < 1.0 {
+            self.scale_grads(factor)?;
+        }
+        Ok(norm)
+    }
+
+    /// Recovery, on all ranks: gives up what is under way and drops gradients and all that was gathered. After a failure the mesh
+    /// needs new communicators first.
+    pub fn reset(&mut self) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_reset(self.handle) }?)
+    }
+
+    // ---- settings ----
+
+    /// Whether no backward follows in this iteration.
+    pub fn set_is_last_backward(&mut self, is_last: bool) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_set_i64(self.handle, ffi::SHW_HSDP_IS_LAST_BACKWARD, is_last.into()) }?)
+    }
+
+    /// Sets a value in all units, equally on all ranks.
+    pub fn set(&mut self, setting: Setting) -> Result<()> {
+        for value in setting.raw() {
+            // SAFETY: the handle lives.
+            match value {
+                RawSetting::Whole(key, value) => unsafe { raw::hsdp_set_i64(self.handle, key, value) }?,
+                RawSetting::Real(key, value) => unsafe { raw::hsdp_set_f64(self.handle, key, value) }?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a value of one unit, equally on all ranks.
+    pub fn set_of(&mut self, unit: Unit, setting: Setting) -> Result<()> {
+        for value in setting.raw() {
+            // SAFETY: the handle lives.
+            match value {
+                RawSetting::Whole(key, value) => unsafe { raw::hsdp_unit_set_i64(self.raw(unit)?, key, value) }?,
+                RawSetting::Real(key, value) => unsafe { raw::hsdp_unit_set_f64(self.raw(unit)?, key, value) }?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Units that are gathered ahead when the unit runs in the phase, in place of what the order of the last iteration says.
+    pub fn set_prefetch(&mut self, unit: Unit, phase: Phase, ahead: &[Unit]) -> Result<()> {
+        let handles = ahead.iter().map(|each| self.raw(*each)).collect::<Result<Vec<_>>>()?;
+        let key =
+            if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD_PREFETCH } else { ffi::SHW_HSDP_BACKWARD_PREFETCH };
+        // SAFETY: the handles live for the call.
+        Ok(unsafe { raw::hsdp_unit_set_units(self.raw(unit)?, key, handles.as_ptr().cast(), handles.len() as u64) }?)
+    }
+
+    /// A parameter gets no gradients, or gets them again, from the next pre_forward on.
+    pub fn set_frozen(&mut self, unit: Unit, index: usize, is_frozen: bool) -> Result<()> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { raw::hsdp_unit_set_frozen(self.raw(unit)?, index as u64, is_frozen.into()) }?)
+    }
+
+    // ---- what is there ----
+
+    /// Number of parameters of a unit.
+    pub fn param_count(&self, unit: Unit) -> Result<usize> {
+        // SAFETY: the handle lives.
+        Ok(unsafe { ffi::shw_hsdp_unit_param_count(self.raw(unit)?) } as usize)
+    }
+
+    /// Name of a parameter; empty where there is none.
+    pub fn param_name(&self, unit: Unit, index: usize) -> Result<String> {
+        let handle = self.raw(unit)?;
+        // SAFETY: the handle lives.
+        Ok(sized_text(|size| unsafe { ffi::shw_hsdp_unit_param_name(handle, index as u64, size) }))
+    }
+
+    /// What this rank holds of a parameter.
+    pub fn local_box(&self, unit: Unit, index: usize) -> Result<LocalBox> {
+        // SAFETY: the handle lives, and with it what the box points to.
+        unsafe {
+            let found = raw::hsdp_unit_box(self.raw(unit)?, index as u64)?;
+            let list = |values: *const i64| match found.ndim {
+                0 => Vec::new(),
+                count => std::slice::from_raw_parts(values, count as usize).to_vec(),
+            };
+            Ok(LocalBox {
+                offsets: list(found.offsets),
+                sizes: list(found.sizes),
+                global_shape: list(found.global_shape),
+            })
+        }
+    }
+
+    /// Layout of a parameter over the mesh, for tensors of the host that are cut as it is. UNIMPLEMENTED for a ragged unit, whose cut
+    /// is no rule of a mesh.
+    pub fn layout(&self, unit: Unit, index: usize) -> Result<Layout> {
+        // SAFETY: the handle lives; the layout is owned from here on.
+        Ok(unsafe { Layout::of(raw::hsdp_unit_layout(self.raw(unit)?, index as u64)?) })
+    }
+
+    /// Where the parameters of a unit are.
+    pub fn state(&self, unit: Unit) -> Result<UnitState> {
+        // SAFETY: the handle lives.
+        Ok(match unsafe { ffi::shw_hsdp_unit_state(self.raw(unit)?) } {
+            ffi::SHW_HSDP_GATHERING => UnitState::Gathering,
+            ffi::SHW_HSDP_UNSHARDED => UnitState::Unsharded,
+            ffi::SHW_HSDP_SECONDARY => UnitState::Secondary,
+            _ => UnitState::Sharded,
+        })
+    }
+
+    /// How far the gradients of a unit are.
+    pub fn grad_state(&self, unit: Unit) -> Result<GradState> {
+        // SAFETY: the handle lives.
+        Ok(match unsafe { ffi::shw_hsdp_unit_grad_state(self.raw(unit)?) } {
+            ffi::SHW_HSDP_GRAD_LOCAL => GradState::Local,
+            ffi::SHW_HSDP_GRAD_PACKED => GradState::Packed,
+            ffi::SHW_HSDP_GRAD_SCATTERING => GradState::Scattering,
+            ffi::SHW_HSDP_GRAD_PARTIAL => GradState::Partial,
+            ffi::SHW_HSDP_GRAD_REPLICATING => GradState::Replicating,
+            ffi::SHW_HSDP_GRAD_READY => GradState::Ready,
+            _ => GradState::None,
+        })
+    }
+
+    /// Memory that is and was held for a kind, in all units.
+    pub fn stats(&self, kind: MemoryKind) -> Result<Memory> {
+        // SAFETY: the handle lives.
+        Ok(Memory::of(&unsafe { raw::hsdp_stats(self.handle, kind as i32) }?))
+    }
+
+    /// Memory that is and was held for a unit, padding included.
+    pub fn unit_stats(&self, unit: Unit) -> Result<Memory> {
+        // SAFETY: the handle lives.
+        Ok(Memory::of(&unsafe { raw::hsdp_unit_stats(self.raw(unit)?) }?))
+    }
+
+    /// Adds what this rank holds of all units to a state, under `prefix` followed by the names of the parameters, with their
+    /// layouts: a save plans them without asking other ranks, and any number of ranks loads them. The state has the memory
+    /// to itself as long as it lives. After a load into it call [`Hsdp::step_event`]. FAILED_PRECONDITION where gradients still travel.
+    pub fn add_to_state<'a>(&'a mut self, prefix: &str, content: Content, state: &mut State<'a>) -> Result<()> {
+        let what = if content == Content::Grads { ffi::SHW_HSDP_GRADS } else { ffi::SHW_HSDP_PARAMS };
+        // SAFETY: the state borrows self for its life, and keeps the context alive beside that.
+        Ok(unsafe { raw::hsdp_add_to_state(self.handle, prefix.as_bytes(), what, state.handle()) }?)
+    }
+}
+
+fn recompute() -> ffi::shw_hsdp_phase_options {
+    ffi::shw_hsdp_phase_options {
+        struct_size: size_of::<ffi::shw_hsdp_phase_options>() as u32,
+        flags: ffi::SHW_HSDP_RECOMPUTE as u32,
+        reserved0: 0,
+    }
+}
+
+fn tensor_of<T: Element>(data: &[T], shape: &[i64]) -> ffi::shw_tensor {
+    // SAFETY: a plain struct for which all zero is valid.
+    let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
+    tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
+    tensor.data = data.as_ptr().cast_mut().cast(); // only read
+    tensor.byte_size = size_of_val(data) as u64;
+    tensor.device_type = ffi::SHW_DEVICE_CPU;
+    tensor.dtype = T::DTYPE.0;
+    tensor.ndim = shape.len() as i32;
+    tensor.shape = shape.as_ptr();
+    tensor
+}
+
+/// The elements of a view; none where it has no memory. INVALID_ARGUMENT for another dtype.
+///
+/// # Safety
+/// The view describes memory of the library that outlives 'a and that nobody changes meanwhile.
+unsafe fn elements<'a, T: Element>(view: &ffi::shw_tensor) -> Result<Option<&'a [T]>> {
+    if view.data.is_null() {
+        return Ok(None);
+    }
+    if view.dtype != T::DTYPE.0 {
+        let text = format!("the elements are {}, not {}", DType(view.dtype), T::DTYPE);
+        return Err(Error::new(ErrorKind::InvalidArgument, text));
+    }
+    let count = view.byte_size as usize / size_of::<T>();
+    Ok(Some(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(view.data.cast::<T>(), count) } }))
+}
+
+impl std::fmt::Debug for Hsdp {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Hsdp").field("units", &self.units.len()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Hsdp {
+    fn drop(&mut self) {
+        for unit in &self.units {
+            // SAFETY: owned, released once.
+            unsafe { ffi::shw_hsdp_unit_release(*unit) }
+        }
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_hsdp_release(self.handle) }
+    }
+}
