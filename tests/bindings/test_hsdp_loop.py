@@ -17,6 +17,9 @@ PROGRAMS = {
     "rust": [str(BUILD / "bin" / "rust_hsdp_loop")],
     "python": [sys.executable, str(SOURCE / "examples" / "hsdp_loop" / "python" / "hsdp_loop.py")],
 }
+if "java" in os.environ.get("SHW_LOOP_LANGUAGES", "").split():  # what this build has beside the others
+    jars = [str(BUILD / "java" / name) for name in ("shardwright.jar", "hsdp_loop.jar")]
+    PROGRAMS["java"] = ["java", "-cp", os.pathsep.join(jars), "HsdpLoop"]
 
 
 def run(language, folder, steps):
