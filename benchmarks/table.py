@@ -55,6 +55,15 @@ def memory(line):
             f"{line['allowed_bytes'] / mib:.0f} MiB"]
 
 
+def stepping(line):
+    return [spread(line, "s", milliseconds), f"{line['step_peak_bytes'] / (1 << 20):,.0f} MiB",
+            "-" if line["contender"] == "alone" else f"{line['equal_bits']:.6f}"]
+
+
+def overlapping(line):
+    return [spread(line, "s", milliseconds), milliseconds(line["compute_s"]), milliseconds(line["exposed_s"])]
+
+
 DISK = ["threads", "time, median (min - max)", "GB/s", "share of the floor"]
 # Scenario, operation (None = all), titles, cells, whether each variant has a table of its own.
 TABLES = [
@@ -67,6 +76,9 @@ TABLES = [
                             "its share of a fresh copy"], blocking, True),
     ("interference", None, ["threads", "training lost, median (min - max)", "the save took",
                              "steps beside it over a step alone"], interfering, True),
+    ("hsdp_step", None, ["time, median (min - max)", "most memory of a rank", "bits of one process"], stepping, True),
+    ("hsdp_overlap", None, ["time, median (min - max)", "alone", "waits for others"], overlapping, True),
+    ("hsdp_overhead", None, ["a phase of a unit"], lambda line: [f"{line['us_per_phase']:.1f} us"], False),
     ("small_tensors", None, ["threads", "time, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
     ("open_index", None, ["time, median (min - max)", "most memory of the process"],
