@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/libtorch_train: two processes without Python have the bits of one; the command line verifies what they saved."""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BIN = Path(os.environ["SHW_BUILD_DIR"]) / "bin"
+STEPS = 8
+
+
+@pytest.fixture
+def example() -> Path:
+    """The program."""
+    program = BIN / "libtorch_train"
+    if not program.exists():
+        pytest.skip("torch was not there when this tree was configured, so libtorch_train was not built")
+    return program
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    """What a command says."""
+    return subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=200, check=False)
+
+
+def test_two_processes_have_the_bits_of_one(example, tmp_path):
+    folder = tmp_path / "run"
+    trained = run(example, folder)
+    assert trained.returncode == 0, trained.stdout + trained.stderr
+    lines = trained.stdout.splitlines()
+    assert lines[-1] == "2 ranks and one process have equal parameters"
+    for rank in (0, 1):
+        losses = [float(line.split()[-1]) for line in lines if f" rank {rank} loss " in line]
+        assert len(losses) == STEPS and all(loss > 0 for loss in losses)
+    verified = run(BIN / "shardwright", "verify", "--deep", folder / "checkpoint")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "whole" in verified.stdout
+
+
+def test_a_folder_that_is_there_is_refused(example, tmp_path):
+    refused = run(example, tmp_path)
+    assert refused.returncode == 2 and "must not be there yet" in refused.stderr
