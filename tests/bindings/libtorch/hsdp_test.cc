@@ -143,6 +143,7 @@ Options options_of(const test::GlooGroups& groups, int32_t rank) {
   options.shard_group = request.name;
   options.gloo = request.gloo;
   options.poll_seconds = 0.005;
+  options.seconds = 60;
   return options;
 }
 
@@ -267,6 +268,43 @@ TEST(LibtorchHsdp, MemoryOfWholeParametersIsUsedAgain) {
       out.sum().backward();
     }
     EXPECT_EQ(addresses.size(), 1U);
+  });
+}
+
+// By the node behind its inputs: at the end of backward would be too late for memory.
+TEST(LibtorchHsdp, AUnitIsReshardedWhenBackwardHasComeThroughIt) {
+  const test::GlooGroups groups(2);
+  on_ranks(2, [&](int32_t rank) {
+    torch::nn::Linear below(4, 4);
+    torch::nn::Linear above(4, 4);
+    Context context(options_of(groups, rank));
+    const auto low = wrap(context, "below", below, {.reshard_after_forward = SHW_HSDP_KEEP});
+    const auto high = wrap(context, "above", above, {.reshard_after_forward = SHW_HSDP_KEEP});
+    at::Tensor between = low->forward(at::ones({1, 4}));
+    std::vector<size_t> bytes;
+    between.register_hook([&](const at::Tensor&) {
+      bytes = {below->weight.storage().nbytes(), above->weight.storage().nbytes()};
+    });
+    high->forward(between).sum().backward();
+    EXPECT_EQ(bytes, (std::vector<size_t>{64, 0}));
+    EXPECT_EQ(below->weight.storage().nbytes(), 0U);
+  });
+}
+
+TEST(LibtorchHsdp, AWriteIntoShardsIsSeenByTheNextForward) {
+  const test::GlooGroups groups(2);
+  on_ranks(2, [&](int32_t rank) {
+    torch::nn::Linear layer(4, 4);
+    fill(*layer);
+    Context context(options_of(groups, rank));
+    const auto wrapped = wrap(context, "layer", layer, {.reshard_after_forward = SHW_HSDP_KEEP});
+    const auto forward = [&] { return wrapped->forward(at::ones({1, 4})); };
+    EXPECT_FALSE(at::equal(forward(), at::zeros({1, 4})));  // and the parameters stay whole
+    {
+      const torch::NoGradGuard no_grad;
+      for (at::Tensor& each : context.sharded_parameters()) each.zero_();
+    }
+    EXPECT_TRUE(at::equal(forward(), at::zeros({1, 4})));
   });
 }
 

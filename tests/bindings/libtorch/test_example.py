@@ -8,6 +8,7 @@ import pytest
 
 BIN = Path(os.environ["SHW_BUILD_DIR"]) / "bin"
 STEPS = 8
+ABORTED = 10
 
 
 @pytest.fixture
@@ -41,3 +42,14 @@ def test_two_processes_have_the_bits_of_one(example, tmp_path):
 def test_a_folder_that_is_there_is_refused(example, tmp_path):
     refused = run(example, tmp_path)
     assert refused.returncode == 2 and "must not be there yet" in refused.stderr
+
+
+def test_a_process_that_is_killed_is_named(example, tmp_path):
+    program = BIN.parent / "tests" / "killed_rank"
+    ranks = [subprocess.Popen([program, str(rank), tmp_path], stdout=subprocess.PIPE, text=True) for rank in (0, 1)]
+    said = ranks[0].communicate(timeout=100)[0]
+    assert ranks[1].wait(timeout=100) == -9
+    assert ranks[0].returncode == 3, said
+    status, message = said.split(" ", 1)
+    assert int(status) == ABORTED, said
+    assert "rank 1 is gone" in message and "unit '" in message and "all_" in message, said
