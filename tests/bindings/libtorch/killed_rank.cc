@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <string>
 
+#include <torch/nn/modules/linear.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/nn/modules/linear.h>
 
 #include <shardwright/torch/hsdp.hpp>
 
@@ -24,7 +24,8 @@ int main(int, char** argv) {
   c10d::register_process_group("ranks", group);
   try {
     torch::nn::Sequential model(torch::nn::Linear(8, 8), torch::nn::Linear(8, 8));
-    shardwright::hsdp::Context context({.shard_group = "ranks", .seconds = 60, .poll_seconds = 0.05});
+    shardwright::hsdp::Context context(
+        {.shard_group = "ranks", .seconds = 60, .poll_seconds = 0.05});
     shardwright::hsdp::fully_shard(context, *model);
     for (int step = 0; step < 5; ++step) {
       const at::Tensor out = model->forward(at::ones({1, 8}));
