@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of two that train; rank 1 is killed in its third step, and rank 0 prints what it is told.
+// One rank of two that train; rank 1 is killed in its third step, and rank 0 prints what it is
+// told.
 //   killed_rank RANK FOLDER
 #include <csignal>
 #include <cstdio>

@@ -118,7 +118,7 @@ class Unit {
 //
 //   c10d::register_process_group("ranks", group);  // any name; it counts while the group is held
 //   Context context({.shard_group = "ranks"});
-//   torch::nn::Sequential model(torch::nn::Linear(8, 8), torch::nn::Tanh(), torch::nn::Linear(8, 1));
+//   torch::nn::Sequential model(torch::nn::Linear(8, 8), torch::nn::Linear(8, 1));
 //   fully_shard(context, *model);
 //   torch::optim::AdamW optimizer(context.sharded_parameters());
 //   ... loss.backward(); optimizer.step(); optimizer.zero_grad();
