@@ -23,6 +23,9 @@ install(TARGETS shardwright EXPORT shardwrightTargets
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/shardwright DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
   FILES_MATCHING PATTERN "*.h")
+# For C++ hosts of libtorch, which they bring themselves.
+install(DIRECTORY bindings/libtorch/include/shardwright DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
+  FILES_MATCHING PATTERN "*.hpp")
 install(FILES LICENSE LICENSES.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development OPTIONAL)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/shardwright")

@@ -48,6 +48,11 @@ def test_package_files_name_no_absolute_path(prefix):
             assert folder not in path.read_text(), path
 
 
+def test_headers_for_hosts_of_libtorch_are_there(prefix):
+    headers = {path.name for path in (prefix / "include" / "shardwright" / "torch").iterdir()}
+    assert headers == {"autograd.hpp", "handles.hpp", "hsdp.hpp", "training.hpp", "unit.hpp"}
+
+
 def test_find_package_builds_and_runs_c_and_cxx(prefix, tmp_path):
     run("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", tmp_path / "build")

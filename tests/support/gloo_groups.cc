@@ -13,6 +13,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "core/collective/c10d/c10d_communicator.h"
 #include "core/collective/c10d/process_groups_internal.h"
 #include "core/collective/c10d/side_group_internal.h"
 
@@ -42,6 +43,22 @@ const std::string& registered_gloo() {
     return made;
   }());
   return name;
+}
+
+// What make(request) gives each rank, on a thread of its own as they meet there.
+template <typename Made, typename Make>
+std::vector<Made> made_by_all(const GlooGroups& groups, const Make& make) {
+  std::vector<Made> made(static_cast<size_t>(groups.size()));
+  std::vector<std::jthread> threads;
+  for (int32_t rank = 0; rank < groups.size(); ++rank) {
+    threads.emplace_back([&groups, rank, &made, &make] {
+      auto one = make(groups.request(rank));
+      ASSERT_TRUE(one.ok()) << one.status().to_string();
+      made[static_cast<size_t>(rank)] = std::move(*one);
+    });
+  }
+  threads.clear();
+  return made;
 }
 
 class CountingBackend final : public c10d::Backend {
@@ -91,30 +108,17 @@ collective::GroupRequest GlooGroups::request(int32_t rank) const {
 }
 
 std::vector<std::unique_ptr<collective::Collective>> GlooGroups::collectives() const {
-  std::vector<std::unique_ptr<collective::Collective>> made(names_.size());
-  std::vector<std::jthread> threads;
-  for (int32_t rank = 0; rank < size(); ++rank) {
-    threads.emplace_back([this, rank, &made] {
-      auto one = collective::make_c10d_collective(request(rank));
-      ASSERT_TRUE(one.ok()) << one.status().to_string();
-      made[static_cast<size_t>(rank)] = std::move(*one);
-    });
-  }
-  threads.clear();
-  return made;
+  return made_by_all<std::unique_ptr<collective::Collective>>(*this,
+                                                              collective::make_c10d_collective);
+}
+
+std::vector<collective::CommunicatorPtr> GlooGroups::communicators() const {
+  return made_by_all<collective::CommunicatorPtr>(*this, collective::make_c10d_communicator);
 }
 
 Status GlooGroups::failure_beside_idle_ranks() const {
-  std::vector<std::shared_ptr<collective::internal::SideGroup>> made(names_.size());
-  std::vector<std::jthread> threads;
-  for (int32_t rank = 0; rank < size(); ++rank) {
-    threads.emplace_back([this, rank, &made] {
-      auto one = collective::internal::side_group_for(request(rank));
-      ASSERT_TRUE(one.ok()) << one.status().to_string();
-      made[static_cast<size_t>(rank)] = std::move(*one);
-    });
-  }
-  threads.clear();
+  const auto made = made_by_all<std::shared_ptr<collective::internal::SideGroup>>(
+      *this, collective::internal::side_group_for);
   for (const auto& group : made) {
     group->begin_call();
     if (group->rank() != 0) group->end_call();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/collective/c10d/c10d_collective.h"
+#include "core/collective/communicator.h"
 
 namespace shardwright::test {
 
@@ -27,6 +28,8 @@ class GlooGroups {
   collective::GroupRequest request(int32_t rank) const;
   // All ranks' collectives, each made on a thread of its own as they have to be.
   std::vector<std::unique_ptr<collective::Collective>> collectives() const;
+  // The same of communicators.
+  std::vector<collective::CommunicatorPtr> communicators() const;
   // What all are told where the transport of rank 0 fails in a call, and the others are in none.
   Status failure_beside_idle_ranks() const;
   // Bytes of all keys of the store that begin with "shardwright/".

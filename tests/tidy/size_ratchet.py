@@ -16,7 +16,7 @@ ALLOW_FILE = "tests/tidy/size_allow.txt"
 FILE_LINES_MAX = 600
 PUBLIC_HEADER_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
-CODE_SUFFIXES = (".h", ".cc", ".c", ".py", ".java", ".rs", ".i", ".sh", ".cmake")
+CODE_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".py", ".java", ".rs", ".i", ".sh", ".cmake")
 
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|interface|record|trait|impl|mod|@interface)\b|extern\s*\"")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n[^\n]*)*", re.M)
@@ -109,7 +109,7 @@ def _classify(head: str, rust: bool) -> tuple[str, str]:
 def functions_of(path: str, text: str) -> list[Function]:
     if path.endswith(".py"):
         return python_functions(text)
-    if path.endswith((".h", ".cc", ".c", ".java")):
+    if path.endswith((".h", ".hpp", ".cc", ".c", ".java")):
         return brace_functions(text)
     if path.endswith(".rs"):
         return brace_functions(text, rust=True)

@@ -87,6 +87,10 @@ at::Tensor bytes_of(std::span<const std::byte> data) {
   return made;
 }
 
+at::Tensor bytes_at(std::byte* memory, size_t size_bytes) {
+  return at::from_blob(memory, {static_cast<int64_t>(size_bytes)}, at::kByte);
+}
+
 at::Tensor numbers_of(std::span<const int64_t> values) {
   at::Tensor made = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
   if (!values.empty()) std::memcpy(made.data_ptr(), values.data(), values.size_bytes());
@@ -311,9 +315,13 @@ Status GroupOperation::too_late() const {
 
 Status GroupOperation::transport_failure(std::string_view reason) {
   transport_failed_ = true;
-  return aborted(fmt::format("rank {}: {} over the process group failed: {}", group_.rank(),
-                             kind_name(wanted_.kind), brief(reason)))
-      .with_detail("rank", fmt::to_string(group_.rank()));
+  return failed_transport(kind_name(wanted_.kind), group_.rank(), reason);
+}
+
+Status failed_transport(std::string_view what, int32_t rank, std::string_view reason) {
+  return aborted(fmt::format("rank {}: {} over the process group failed: {}", rank, what,
+                             brief(reason)))
+      .with_detail("rank", fmt::to_string(rank));
 }
 
 }  // namespace shardwright::collective::internal

@@ -137,6 +137,10 @@ constexpr uint64_t weight_of(uint64_t rank) {
 }
 
 at::Tensor bytes_of(std::span<const std::byte> data);
+// The memory itself, which outlives the tensor.
+at::Tensor bytes_at(std::byte* memory, size_t size_bytes);
 at::Tensor numbers_of(std::span<const int64_t> values);
+// ABORTED: what a backend threw while this rank did `what`.
+Status failed_transport(std::string_view what, int32_t rank, std::string_view reason);
 
 }  // namespace shardwright::collective::internal

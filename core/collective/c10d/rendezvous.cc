@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "core/collective/c10d/rendezvous_internal.h"
 

@@ -143,6 +143,47 @@ TEST_F(TorchPlugin, AnErrorBringsItsRank) {
   });
 }
 
+// An operation of a communicator as a host waits for it.
+void expect_ended(shw_status issued, shw_work* work) {
+  ASSERT_EQ(issued, SHW_OK);
+  EXPECT_SHW_OK(shw_work_wait(work, -1, error));
+  shw_work_release(work);
+}
+
+// Gathers and exchanges by the plugin, the sum by the library.
+TEST_F(TorchPlugin, CarriesEveryOperationOfACommunicator) {
+  const test::GlooGroups groups(2);
+  std::vector<std::jthread> threads;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::string config = config_of(groups, rank);
+      shw_communicator* communicator = nullptr;
+      EXPECT_SHW_OK(shw_context_open_communicator(context_, "torch", config.data(), config.size(),
+                                                  &communicator, error));
+      EXPECT_STREQ(shw_communicator_name(communicator, nullptr), "c10d");
+      EXPECT_TRUE(shw_communicator_capabilities(communicator) & SHW_COMMUNICATOR_ASYNC);
+      shw_communicator_call call = SHW_COMMUNICATOR_CALL_INIT;
+      call.count = 1;
+      call.dtype = SHW_FLOAT32;
+      shw_work* work = nullptr;
+      const float mine[2] = {static_cast<float>(rank + 1), static_cast<float>(10 * rank)};
+      float all[2] = {};
+      shw_status issued =
+          shw_communicator_all_gather(communicator, &call, mine, 4, all, 8, &work, nullptr);
+      expect_ended(issued, work);
+      EXPECT_EQ(all[0] + 10 * all[1], 21);
+      issued = shw_communicator_all_to_all(communicator, &call, mine, 8, all, 8, &work, nullptr);
+      expect_ended(issued, work);
+      EXPECT_EQ(all[1], rank == 0 ? 2 : 10);
+      issued =
+          shw_communicator_reduce_scatter(communicator, &call, mine, 8, all, 4, &work, nullptr);
+      expect_ended(issued, work);
+      EXPECT_EQ(all[0], rank == 0 ? 3 : 10);
+      shw_communicator_release(communicator);
+    });
+  }
+}
+
 TEST_F(TorchPlugin, CarriesACheckpoint) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/checkpoint";

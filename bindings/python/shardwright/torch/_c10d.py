@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process groups as transport without Python: the collective of the plugin "torch", libshardwright_torch.so.
+"""Process groups as transport without Python: the collective and the communicator of the plugin "torch", libshardwright_torch.so.
 
 It finds a group by its name and makes side groups of its own, as _side.py does for the stand-in in Python. No operation
 needs the interpreter, so a save in the background goes on whatever other threads do with it.
@@ -21,6 +21,7 @@ import torch._C._distributed_c10d as _c10d
 from ..collective import Collective, PluginCollective
 from ..context import shared
 from ..errors import ShardwrightError
+from ..hsdp import Communicator, PluginCommunicator
 from ._side import DEFAULT_SECONDS
 from ._waiting import interruptible
 
@@ -64,12 +65,23 @@ def problem_with(group: dist.ProcessGroup) -> str:
 
 def open_collective(group: dist.ProcessGroup, use: str, seconds: float | None) -> Collective:
     """This rank's end for one call. Collective where the side group has to be made; then a signal is seen meanwhile."""
+    text = _config(group, use, seconds)
+    made: Collective = interruptible(lambda: PluginCollective(PLUGIN, text, context=shared()))
+    return made
+
+
+def open_communicator(group: dist.ProcessGroup, use: str, seconds: float | None) -> Communicator:
+    """This rank's end for tensors, over a side group of its own. Collective; a signal is seen meanwhile."""
+    text = _config(group, use, seconds)
+    made: Communicator = interruptible(lambda: PluginCommunicator(PLUGIN, text, context=shared()))
+    return made
+
+
+def _config(group: dist.ProcessGroup, use: str, seconds: float | None) -> str:
     config = {"group": group.group_name, "use": use, "seconds": DEFAULT_SECONDS if seconds is None else seconds}
     if not _has_gloo(group):
         config["gloo"] = _gloo_group()
-    text = json.dumps(config)
-    made: Collective = interruptible(lambda: PluginCollective(PLUGIN, text, context=shared()))
-    return made
+    return json.dumps(config)
 
 
 def _has_gloo(group: dist.ProcessGroup) -> bool:

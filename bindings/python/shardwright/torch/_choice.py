@@ -18,6 +18,7 @@ import torch.distributed as dist
 from .._log import logger
 from ..collective import Collective, CustomCollective, NodeCollective
 from ..errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from ..hsdp import Communicator, over
 from . import _c10d
 from ._groups import GroupTransport
 from ._rendezvous import rendezvous
@@ -72,6 +73,16 @@ def meet(group: dist.ProcessGroup, end: Collective, seconds: float | None) -> Co
         return NodeCollective(end, seconds)
     made: Collective = interruptible(lambda: NodeCollective(end, seconds), lambda: end.abort("the call was interrupted"))
     return made
+
+
+def communicator_over(group: dist.ProcessGroup, use: str, seconds: float | None) -> Communicator:
+    """This rank's end for tensors: in memory where ranks meet there, else the plugin's, which moves bytes between sockets and
+    tensors, else over the stand-in in Python. Collective."""
+    choice = collective_choice(group, seconds)
+    if choice.kind == "c10d" and not choice.in_memory:
+        return _c10d.open_communicator(group, use, seconds)
+    end, _ = collective_over(group, use, seconds)
+    return over(meet(group, end, seconds))
 
 
 def must_renew(group: dist.ProcessGroup, use: str, end: Collective) -> bool:

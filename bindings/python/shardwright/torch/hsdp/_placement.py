@@ -9,8 +9,8 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
-from ...hsdp import Communicator, Mesh, over
-from .._choice import collective_over, meet
+from ...hsdp import Communicator, Mesh
+from .._choice import communicator_over
 
 class MeshPlace:
     """A mesh of one axis (shards), or of two (replicas, shards)."""
@@ -80,8 +80,7 @@ class ContextMesh:
             each.abort(message)
 
     def _over(self, group: dist.ProcessGroup, use: str) -> Communicator:
-        end, _ = collective_over(group, use, self._timeout)
-        made = over(meet(group, end, self._timeout))
+        made = communicator_over(group, use, self._timeout)
         self._communicators.append(made)
         return made
 
