@@ -47,8 +47,7 @@ static int add_unit(uint64_t number) {
   batch.name_offsets = ends;
   batch.tensors = &tensor;
   const int size = snprintf(name, sizeof(name), "layers.%llu", (unsigned long long)number);
-  RETURN_IF_FAILS(
-      api->hsdp_unit_create(hsdp, name, (uint64_t)size, NULL, &units[number], NULL));
+  RETURN_IF_FAILS(api->hsdp_unit_create(hsdp, name, (uint64_t)size, NULL, &units[number], NULL));
   RETURN_IF_FAILS(api->hsdp_unit_add_params(units[number], &batch, NULL));
   RETURN_IF_FAILS(api->hsdp_unit_seal(units[number], NULL));
   return 0;
@@ -81,7 +80,8 @@ BENCH_API int bench_open(const char* path, uint64_t count) {
   if (library == NULL) return 1;
   GetApi get_api;
   *(void**)&get_api = dlsym(library, "shw_get_api");
-  RETURN_IF_FAILS(get_api == NULL ? SHW_INTERNAL : get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR, &api, NULL));
+  RETURN_IF_FAILS(get_api == NULL ? SHW_INTERNAL
+                                  : get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR, &api, NULL));
   if (make_context() != 0) return 1;
   units = calloc(count, sizeof(*units));
   if (units == NULL) return 1;

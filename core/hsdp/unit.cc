@@ -221,8 +221,7 @@ Result<ParameterView> Unit::gradient(size_t parameter) {
                                            group.layout().specs()[place.index].fqn, name_));
   return ParameterView{gradients_[place.group]->shard_gradient(place.index),
                        group.layout().local_shape(place.index, group.shard_rank()),
-                       group.dtypes().gradient,
-                       gradients_[place.group]->shard_gradient_owner()};
+                       group.dtypes().gradient, gradients_[place.group]->shard_gradient_owner()};
 }
 
 Result<Box> Unit::box(size_t parameter) {

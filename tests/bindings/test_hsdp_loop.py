@@ -12,14 +12,13 @@ SOURCE = Path(os.environ["SHW_SOURCE_DIR"])
 BUILD = Path(os.environ["SHW_BUILD_DIR"])
 SECONDS = 120
 DIGESTS = json.loads((SOURCE / "tests" / "bindings" / "hsdp.json").read_text(encoding="utf-8"))["worlds"][0]["digests"]
-PROGRAMS = {
+_ALL = {
     "c": [str(BUILD / "bin" / "hsdp_loop")],
+    "java": ["java", "-cp", os.pathsep.join(str(BUILD / "java" / name) for name in ("shardwright.jar", "hsdp_loop.jar")), "HsdpLoop"],
     "rust": [str(BUILD / "bin" / "rust_hsdp_loop")],
     "python": [sys.executable, str(SOURCE / "examples" / "hsdp_loop" / "python" / "hsdp_loop.py")],
 }
-if "java" in os.environ.get("SHW_LOOP_LANGUAGES", "").split():  # what this build has beside the others
-    jars = [str(BUILD / "java" / name) for name in ("shardwright.jar", "hsdp_loop.jar")]
-    PROGRAMS["java"] = ["java", "-cp", os.pathsep.join(jars), "HsdpLoop"]
+PROGRAMS = {language: _ALL[language] for language in os.environ["SHW_LOOP_LANGUAGES"].split()}  # what this build has
 
 
 def run(language, folder, steps):

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One rank of the loop over the C interface. */
 #include "loop.h"
 
 #include <stdio.h>
@@ -7,9 +9,9 @@
 
 #include "network.h"
 
-#define RETURN_IF_FAILS(call)                   \
-  do {                                          \
-    const shw_status status_of_call = (call);   \
+#define RETURN_IF_FAILS(call)                            \
+  do {                                                   \
+    const shw_status status_of_call = (call);            \
     if (status_of_call != SHW_OK) return status_of_call; \
   } while (0)
 
@@ -87,8 +89,8 @@ shw_status loop_open(struct loop* loop, shw_context* context, shw_hsdp_mesh* mes
   for (int layer = 0; layer < LAYERS; ++layer) {
     char name[NAME_BYTES];
     const int size = snprintf(name, sizeof(name), "layers.%d", layer);
-    RETURN_IF_FAILS(shw_hsdp_unit_create(loop->hsdp, name, (uint64_t)size, NULL,
-                                         &loop->units[layer], err));
+    RETURN_IF_FAILS(
+        shw_hsdp_unit_create(loop->hsdp, name, (uint64_t)size, NULL, &loop->units[layer], err));
     RETURN_IF_FAILS(add_params(loop, layer, err));
     RETURN_IF_FAILS(add_momenta(loop, layer, err));
   }
@@ -134,8 +136,7 @@ static shw_status backward_layer(struct loop* loop, int layer, const struct pass
   weight_gradient(layer, dy, pass->seen[layer], of_weight);
   bias_gradient(layer, dy, of_bias);
   input_gradient(layer, dy, weight.data, dx);
-  RETURN_IF_FAILS(
-      shw_hsdp_unit_add_grads(loop->units[layer], params, grads, 2, SHW_HSDP_ADD, err));
+  RETURN_IF_FAILS(shw_hsdp_unit_add_grads(loop->units[layer], params, grads, 2, SHW_HSDP_ADD, err));
   memcpy(dy, dx, sizeof(activations));
   return shw_hsdp_unit_post_backward(loop->units[layer], err); /* travels meanwhile */
 }

@@ -56,8 +56,7 @@ static shw_status save(struct rank* rank, shw_context* context, struct loop* loo
 
 static shw_status train(struct rank* rank, shw_context* context, struct loop* loop) {
   if (access(rank->checkpoint, F_OK) == 0) RETURN_IF_FAILS(load(rank, context, loop));
-  for (int64_t step = 0; step < rank->steps; ++step)
-    RETURN_IF_FAILS(loop_step(loop, &rank->error));
+  for (int64_t step = 0; step < rank->steps; ++step) RETURN_IF_FAILS(loop_step(loop, &rank->error));
   RETURN_IF_FAILS(save(rank, context, loop));
   return loop_digest(loop, rank->digest, &rank->error);
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The network, in loops whose order is that of the other languages. */
 #include "network.h"
 
 const int64_t kWidths[4] = {13, 37, 29, 3};
