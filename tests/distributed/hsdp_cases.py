@@ -457,8 +457,16 @@ def hsdp_state_dicts_in_all_forms(folder):
     result = model.load_state_dict({"0.weight": network(5)[0].weight, "more": torch.zeros(1)}, strict=False)
     assert result.unexpected_keys == ["more"] and "0.bias" in result.missing_keys
     raises(ValueError, "0.weight: a tensor of shape (2, 2)", lambda: model.load_state_dict({"0.weight": torch.zeros(2, 2)}))
-    wrong = DTensor.from_local(torch.zeros(37, 13), model[0].weight.device_mesh, (Replicate(),), run_check=False)
-    raises(ValueError, "redistribute it", lambda: model.load_state_dict({"0.weight": wrong}))
+    mesh = model[0].weight.device_mesh
+    everywhere = {name: DTensor.from_local(value, mesh, (Replicate(),), run_check=False)
+                  for name, value in network(6).state_dict().items()}
+    model.load_state_dict(everywhere)  # each rank takes its part
+    assert_same(model, network(6))
+    columns = DTensor.from_local(torch.zeros(37, 7 - dist.get_rank()), mesh, (Shard(1),), run_check=False, shape=torch.Size((37, 13)),
+                                 stride=(13, 1))
+    raises(ValueError, "redistribute it", lambda: model.load_state_dict({"0.weight": columns}))
+    fewer = DTensor.from_local(torch.zeros(1, 13), mesh, (Replicate(),), run_check=False)
+    raises(ValueError, "redistribute it", lambda: model.load_state_dict({"0.weight": fewer}))
 
 
 @ranks(2)

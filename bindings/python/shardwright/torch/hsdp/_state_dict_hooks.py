@@ -39,10 +39,21 @@ def _value_for(name: str, target: Any, value: Any) -> Any:
     if isinstance(value, DTensor):
         if value.shape == target.shape and value.placements == target.placements and value.device_mesh == target.device_mesh:
             return value
+        if value.shape == target.shape and _is_whole(value):
+            return _like(target, _part_of(target, value._local_tensor))
         raise InvalidArgumentError(f"{name}: a DTensor of shape {tuple(value.shape)}, {value.placements} on {value.device_mesh} "
                                    f"for one of {tuple(target.shape)}, {target.placements} on {target.device_mesh}: "
                                    "redistribute it, or give the whole tensor", {"parameter": name})
-    local = _local_of(name, target, value)
+    return _like(target, _local_of(name, target, value))
+
+
+def _is_whole(value: DTensor) -> bool:
+    """Whether this rank has all of it."""
+    return all(placement.is_replicate() or (placement.is_shard() and value.device_mesh.size(axis) == 1)
+               for axis, placement in enumerate(value.placements))
+
+
+def _like(target: DTensor, local: torch.Tensor) -> DTensor:
     return DTensor.from_local(local, target.device_mesh, target.placements, run_check=False, shape=target.shape,
                               stride=target.stride())
 

@@ -210,7 +210,7 @@ class HSDPModule:
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As that of torch, with values that are DTensors, parts of this rank, or whole tensors. InvalidArgumentError for
-        DTensors of other placements and for shapes that are neither."""
+        DTensors of other placements of which this rank has not all, and for shapes that are neither."""
         return super().load_state_dict(state_dict, strict=strict, assign=assign)  # type: ignore[misc]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
