@@ -76,6 +76,7 @@ TABLES = [
                             "its share of a fresh copy"], blocking, True),
     ("interference", None, ["threads", "training lost, median (min - max)", "the save took",
                              "steps beside it over a step alone"], interfering, True),
+    ("hsdp_collectives", None, DISK, disk, True),
     ("hsdp_step", None, ["time, median (min - max)", "most memory of a rank", "bits of one process"], stepping, True),
     ("hsdp_overlap", None, ["time, median (min - max)", "alone", "waits for others"], overlapping, True),
     ("hsdp_overhead", None, ["a phase of a unit"], lambda line: [f"{line['us_per_phase']:.1f} us"], False),
