@@ -13,6 +13,7 @@
 #include "core/base/checked.h"
 #include "core/base/copy_bytes.h"
 #include "core/collective/issue.h"
+#include "core/collective/operation_rooms_internal.h"
 #include "core/collective/tensor_operation.h"
 
 namespace shardwright::collective {
@@ -83,24 +84,32 @@ class SteppedWork final : public Work {
   Status failure_;
 };
 
+using RoomsPtr = std::shared_ptr<internal::OperationRooms>;  // co-owned by communicator and rooms
+
 // Memory of an operation made of others, and what its caller wants kept as long.
 struct OperationRoom {
-  OperationRoom(uint64_t size_bytes, const CommunicatorCall& call)
-      : bytes(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(size_bytes))),
+  OperationRoom(RoomsPtr of, uint64_t size_bytes, const CommunicatorCall& call)
+      : rooms(std::move(of)),
+        block(rooms->take(static_cast<size_t>(size_bytes))),
         size(static_cast<size_t>(size_bytes)),
         outer(call.memory) {}
-  std::span<std::byte> all() const { return {bytes.get(), size}; }
+  OperationRoom(const OperationRoom&) = delete;
+  OperationRoom& operator=(const OperationRoom&) = delete;
+  ~OperationRoom() { rooms->give_back(std::move(block)); }
+  std::span<std::byte> all() const { return {block.bytes.get(), size}; }
 
-  std::unique_ptr<std::byte[]> bytes;
+  RoomsPtr rooms;
+  internal::OperationRooms::Block block;
   size_t size;
   std::shared_ptr<const void> outer;  // co-owned with the caller
 };
 using RoomPtr = std::shared_ptr<OperationRoom>;  // co-owned by the steps and the transport
 
-RoomPtr make_room(uint64_t part_bytes, uint64_t parts, const CommunicatorCall& call) {
+RoomPtr make_room(const RoomsPtr& rooms, uint64_t part_bytes, uint64_t parts,
+                  const CommunicatorCall& call) {
   uint64_t size_bytes = 0;
   if (!checked_multiply(part_bytes, parts, &size_bytes)) throw std::bad_alloc();
-  return std::make_shared<OperationRoom>(size_bytes, call);
+  return std::make_shared<OperationRoom>(rooms, size_bytes, call);
 }
 
 Result<WorkPtr> begin_steps(Communicator& communicator, std::deque<WorkStep> steps) {
@@ -126,16 +135,16 @@ struct EvenParts {
   CommunicatorCall call;
 };
 
-Result<EvenParts> even_parts(const TensorOperation& own, uint64_t world) {
+Result<EvenParts> even_parts(const RoomsPtr& rooms, const TensorOperation& own, uint64_t world) {
   EvenParts parts{nullptr, nullptr, call_of_step(own, nullptr)};
   const bool is_even = own.call.count % world == 0;
   parts.call.count = own.call.count / world + (is_even ? 0 : 1);
   SHW_ASSIGN_OR_RETURN(const uint64_t part_bytes,
                        dtype_packed_bytes(own.call.dtype, static_cast<int64_t>(parts.call.count)));
-  parts.own = make_room(part_bytes, 1, own.call);
+  parts.own = make_room(rooms, part_bytes, 1, own.call);
   parts.call.memory = parts.own;
   if (is_even) return parts;
-  parts.whole = make_room(part_bytes, world, own.call);
+  parts.whole = make_room(rooms, part_bytes, world, own.call);
   zero_bytes(copy_bytes(own.out, parts.whole->all()));
   parts.own->outer = parts.whole;
   return parts;
@@ -147,6 +156,11 @@ Status Work::order(uint64_t) {
   return wait(-1).status();
 }
 
+const RoomsPtr& Communicator::rooms() {
+  if (rooms_ == nullptr) rooms_ = std::make_shared<internal::OperationRooms>();
+  return rooms_;
+}
+
 Result<WorkPtr> Communicator::reduce_scatter(const CommunicatorCall& call,
                                              std::span<const std::byte> in,
                                              std::span<std::byte> out) {
@@ -154,7 +168,7 @@ Result<WorkPtr> Communicator::reduce_scatter(const CommunicatorCall& call,
     const TensorOperation own{OperationKind::kReduceScatter, call, 0, in, out};
     SHW_ASSIGN_OR_RETURN(const uint64_t part_bytes, check_operation(own, rank(), size()));
     const auto world = static_cast<size_t>(size());
-    const RoomPtr room = make_room(part_bytes, world, call);
+    const RoomPtr room = make_room(rooms(), part_bytes, world, call);
     WorkStep step;
     step.issue = [this, exchange = call_of_step(own, room), in, room] {
       return all_to_all(exchange, in, room->all());
@@ -168,7 +182,8 @@ Result<WorkPtr> Communicator::all_reduce(const CommunicatorCall& call, std::span
   return issue_or_abort(*this, "all_reduce", [&]() -> Result<WorkPtr> {
     const TensorOperation own{OperationKind::kAllReduce, call, 0, {}, data};
     SHW_RETURN_IF_ERROR(check_operation(own, rank(), size()).status());
-    SHW_ASSIGN_OR_RETURN(const EvenParts parts, even_parts(own, static_cast<uint64_t>(size())));
+    SHW_ASSIGN_OR_RETURN(const EvenParts parts,
+                         even_parts(rooms(), own, static_cast<uint64_t>(size())));
     const std::span<std::byte> whole = parts.whole == nullptr ? data : parts.whole->all();
     WorkStep sums;
     sums.issue = [this, parts, whole] {
@@ -189,7 +204,7 @@ Result<WorkPtr> Communicator::broadcast(const CommunicatorCall& call, std::span<
   return issue_or_abort(*this, "broadcast", [&]() -> Result<WorkPtr> {
     const TensorOperation own{OperationKind::kBroadcast, call, root, {}, data};
     SHW_ASSIGN_OR_RETURN(const uint64_t data_bytes, check_operation(own, rank(), size()));
-    const RoomPtr room = make_room(data_bytes, static_cast<uint64_t>(size()), call);
+    const RoomPtr room = make_room(rooms(), data_bytes, static_cast<uint64_t>(size()), call);
     WorkStep step;
     step.issue = [this, gather = call_of_step(own, room), data, room] {
       return all_gather(gather, data, room->all());
@@ -204,7 +219,7 @@ Result<WorkPtr> Communicator::broadcast(const CommunicatorCall& call, std::span<
 
 Result<WorkPtr> Communicator::barrier(const CommunicatorCall& call) {
   return issue_or_abort(*this, "barrier", [&]() -> Result<WorkPtr> {
-    const RoomPtr room = make_room(1, static_cast<uint64_t>(size()) + 1, call);
+    const RoomPtr room = make_room(rooms(), 1, static_cast<uint64_t>(size()) + 1, call);
     zero_bytes(room->all());
     CommunicatorCall gather = call_of_step({OperationKind::kBarrier, call, 0, {}, {}}, room);
     gather.count = 1;

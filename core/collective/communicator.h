@@ -23,6 +23,10 @@
 
 namespace shardwright::collective {
 
+namespace internal {
+class OperationRooms;
+}  // namespace internal
+
 enum class OperationKind : int32_t {
   kAllGather = 0,
   kAllToAll = 1,
@@ -115,6 +119,12 @@ class Communicator {
   // Wakes all that wait, here and on other ranks as far as the transport reaches them; they return
   // cause. Needs no memory. Thread-safe.
   virtual void abort(const Status& cause) noexcept = 0;
+
+ private:
+  const std::shared_ptr<internal::OperationRooms>& rooms();
+
+  // Of operations that are made of others; made with the first, co-owned by their memory.
+  std::shared_ptr<internal::OperationRooms> rooms_;
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/copy_bytes.h"
+#include "core/base/without_exceptions.h"
 #include "core/hsdp/runtime_internal.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/ordered_add.h"
@@ -53,7 +54,7 @@ Status GroupGradients::set_trained(const std::vector<bool>& members) {
     if (gradient_) {
       SHW_ASSIGN_OR_RETURN(Buffer moved,
                            spread(*trained_, gradient_->bytes(), dtypes.gradient, *next));
-      if (moved) keep_gradient(std::move(moved));
+      if (moved) SHW_RETURN_IF_ERROR(keep_gradient(std::move(moved)));
     }
   }
   for (size_t each = 0; each < members.size(); ++each) {
@@ -182,16 +183,23 @@ Status GroupGradients::add_to_shard(const GradientSet& set, Buffer sum) {
         add_cast({dtypes.reduce, sum.bytes()}, dtypes.gradient, gradient_->bytes()));
   } else if (dtypes.reduce == dtypes.gradient) {
     SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kShardGradient));
-    keep_gradient(std::move(sum));
+    SHW_RETURN_IF_ERROR(keep_gradient(std::move(sum)));
   } else {
     const uint64_t bytes = sum.bytes().size() / width(dtypes.reduce) * width(dtypes.gradient);
     SHW_ASSIGN_OR_RETURN(Buffer cast, group_.owner().runtime->memory().acquire(
                                           BufferKind::kShardGradient, group_.owner().unit, bytes));
     SHW_RETURN_IF_ERROR(cast_elements(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
-    keep_gradient(std::move(cast));
+    SHW_RETURN_IF_ERROR(keep_gradient(std::move(cast)));
   }
   join(set.members, &in_gradient_);
   return {};
+}
+
+Status GroupGradients::keep_gradient(Buffer sum) {
+  return without_exceptions("keeping a gradient", [&] {
+    gradient_ = std::make_shared<Buffer>(std::move(sum));
+    return Status();
+  });
 }
 
 bool GroupGradients::has_shard_gradient(size_t parameter) const {

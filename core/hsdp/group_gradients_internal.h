@@ -74,7 +74,8 @@ class GroupGradients {
  private:
   Result<Buffer> spread(const GradientSet& from, std::span<std::byte> sum, DType dtype,
                         const GradientSet& to);
-  void keep_gradient(Buffer sum) { gradient_ = std::make_shared<Buffer>(std::move(sum)); }
+  // RESOURCE_EXHAUSTED.
+  Status keep_gradient(Buffer sum);
 
   UnitGroup& group_;
   GradientSetPtr trained_;

@@ -150,7 +150,7 @@ fn on_ranks<T: Send>(meshes: Vec<Mesh>, body: impl Fn(i32, Mesh) -> T + Sync) ->
 fn options_of(replicas: i32) -> HsdpOptions {
     match replicas {
         1 => HsdpOptions::default(),
-        _ => HsdpOptions { shard_axis: Some(1), replicate_axis: Some(0), ..HsdpOptions::default() },
+        _ => HsdpOptions::new().shard_axis(Some(1)).replicate_axis(Some(0)),
     }
 }
 
@@ -198,7 +198,7 @@ fn weight() -> Vec<f32> {
 }
 
 fn with_layer(mesh: &Mesh, options: &UnitOptions) -> Result<(Hsdp, Unit)> {
-    let mut hsdp = Hsdp::new(mesh, &HsdpOptions { timeout: Some(Duration::from_secs(60)), ..HsdpOptions::default() })?;
+    let mut hsdp = Hsdp::new(mesh, &HsdpOptions::new().timeout(Some(Duration::from_secs(60))))?;
     let weight = weight();
     let unit = hsdp.add_unit("layer", options, &[Param::new("weight", &[ROWS as i64, COLUMNS as i64], &weight)])?;
     Ok((hsdp, unit))
@@ -256,7 +256,7 @@ fn boxes_layouts_and_states_are_told() {
         let gone = hsdp.full::<f32>(unit, 0).unwrap_err();
         assert!(gone.message().contains("SHARDED"), "{gone}");
     });
-    let ragged = UnitOptions { layout: UnitLayout::Ragged, ..UnitOptions::default() };
+    let ragged = UnitOptions::new().layout(UnitLayout::Ragged);
     let (hsdp, unit) = with_layer(&Mesh::new(&[1], 0).unwrap(), &ragged).unwrap();
     assert_eq!(hsdp.layout(unit, 0).unwrap_err().kind(), ErrorKind::Unimplemented);
 }
@@ -368,7 +368,7 @@ fn ranks_that_disagree_about_a_unit_are_told_on_all() {
 #[test]
 fn another_order_on_one_rank_is_named() {
     let errors = on_ranks(meshes(2, 1, ends_of_threads), |rank, mesh| {
-        let mut hsdp = Hsdp::new(&mesh, &HsdpOptions { prefetch_depth: 0, ..HsdpOptions::default() }).unwrap();
+        let mut hsdp = Hsdp::new(&mesh, &HsdpOptions::new().prefetch_depth(0)).unwrap();
         let weight = weight();
         let mut unit = |name: &str| {
             hsdp.add_unit(name, &UnitOptions::default(), &[Param::new("w", &[ROWS as i64, COLUMNS as i64], &weight)])

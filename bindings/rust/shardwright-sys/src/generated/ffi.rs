@@ -3338,7 +3338,7 @@ unsafe extern "C" {
         out: *mut shw_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+    /// One view as a versioned DLPack tensor, which keeps the context alive. A gradient stays as it is when shw_hsdp_zero_grads has dropped it, for as long as the tensor lives: a host takes gradients without a copy by exporting and dropping them. FAILED_PRECONDITION where there is no gradient.
     pub fn shw_hsdp_unit_view_dlpack(
         unit: *mut shw_hsdp_unit,
         view: i32,
@@ -6976,7 +6976,7 @@ mod dispatch {
         unsafe { (table().hsdp_unit_views.unwrap_unchecked())(unit, view, first, count, out, err) }
     }
 
-    /// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+    /// One view as a versioned DLPack tensor, which keeps the context alive. A gradient stays as it is when shw_hsdp_zero_grads has dropped it, for as long as the tensor lives: a host takes gradients without a copy by exporting and dropping them. FAILED_PRECONDITION where there is no gradient.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_view_dlpack(

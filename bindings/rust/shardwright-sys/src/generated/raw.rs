@@ -2779,7 +2779,7 @@ pub unsafe fn hsdp_unit_views(
     Ok(unsafe { out.assume_init() })
 }
 
-/// One view as a versioned DLPack tensor, which keeps the context alive. FAILED_PRECONDITION where there is no gradient.
+/// One view as a versioned DLPack tensor, which keeps the context alive. A gradient stays as it is when shw_hsdp_zero_grads has dropped it, for as long as the tensor lives: a host takes gradients without a copy by exporting and dropping them. FAILED_PRECONDITION where there is no gradient.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_view_dlpack(

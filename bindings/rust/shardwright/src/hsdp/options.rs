@@ -3,48 +3,33 @@
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::span_ns;
+use crate::options::{options, span_ns};
 use crate::text::Blob;
 use shardwright_sys::ffi;
 use std::time::Duration;
 
-/// Options of a context; `..Default::default()` for the rest.
-#[derive(Clone, Debug)]
+options! {
+/// Options of a context.
 pub struct HsdpOptions {
     /// Axis over which parameters are sharded; none = whole on each rank.
-    pub shard_axis: Option<i32>,
+    pub shard_axis: Option<i32> = Some(0),
     /// Axis over which they are replicated.
     pub replicate_axis: Option<i32>,
     /// Work beside the caller: 0 none, 1 one lane for all, 3 one each for gathers, reductions and sums over replicas.
     pub lanes: i32,
     /// Packed gradients that live at once; at least 1.
-    pub max_inflight_reduce: i32,
+    pub max_inflight_reduce: i32 = 1,
     /// Units that are gathered ahead; 0 none.
-    pub prefetch_depth: i32,
+    pub prefetch_depth: i32 = 1,
     /// Their bytes; 0 = no limit.
     pub prefetch_bytes_max: u64,
     /// Communicators may sum in an order of their own; results then depend on it.
     pub unordered: bool,
     /// First iterations after which ranks compare what they issued; 0 none.
-    pub order_guard_steps: i32,
+    pub order_guard_steps: i32 = 3,
     /// Of each collective; none = no limit.
-    pub timeout: Option<Duration>,
+    pub timeout: Option<Duration> = Some(Duration::from_secs(1800)),
 }
-
-impl Default for HsdpOptions {
-    fn default() -> Self {
-        HsdpOptions {
-            shard_axis: Some(0),
-            replicate_axis: None,
-            lanes: 0,
-            max_inflight_reduce: 1,
-            prefetch_depth: 1,
-            prefetch_bytes_max: 0,
-            unordered: false,
-            order_guard_steps: 3,
-            timeout: Some(Duration::from_secs(1800)),
-        }
-    }
 }
 
 impl HsdpOptions {
@@ -71,6 +56,7 @@ impl HsdpOptions {
 
 /// How parameters of a unit are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum UnitLayout {
     /// Each along one dimension, as torch.chunk cuts.
@@ -82,6 +68,7 @@ pub enum UnitLayout {
 
 /// What becomes of whole parameters after forward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Reshard {
     /// Freed, but not those of a unit inside whose forward the others run.
@@ -108,6 +95,7 @@ impl Reshard {
 
 /// What a parameter without a gradient adds to a reduction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Unused {
     /// Zeros.
@@ -117,8 +105,8 @@ pub enum Unused {
     Skip,
 }
 
+options! {
 /// Options of a unit; dtypes are by default what parameters are stored in.
-#[derive(Clone, Debug, Default)]
 pub struct UnitOptions {
     /// In which parameters are gathered.
     pub param_dtype: Option<DType>,
@@ -136,6 +124,7 @@ pub struct UnitOptions {
     pub unused: Unused,
     /// Shards and their gradients lie in memory of the host.
     pub offload: bool,
+}
 }
 
 impl UnitOptions {
