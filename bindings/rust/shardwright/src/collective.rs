@@ -216,20 +216,25 @@ mod host {
         fn abort(&self, kind: ErrorKind, message: &str);
     }
 
-    type Boxed = Box<dyn HostCollective>;
+    /// What the library holds. Buffers are as large as the size that it was told, whatever the transport says later.
+    struct Host {
+        transport: Box<dyn HostCollective>,
+        size: usize,
+    }
 
     pub(super) fn vtable_of(transport: impl HostCollective) -> ffi::shw_collective_vtable {
-        let boxed: Boxed = Box::new(transport);
+        let (rank, size) = (transport.rank(), transport.size());
+        let (is_rooted, has_all_to_all) = (transport.is_rooted(), transport.has_all_to_all());
+        let host = Host { transport: Box::new(transport), size: usize::try_from(size).unwrap_or(0) };
         // SAFETY: a plain struct for which all zero is valid.
         let mut table: ffi::shw_collective_vtable = unsafe { std::mem::zeroed() };
         table.struct_size = size_of::<ffi::shw_collective_vtable>() as u32;
         table.abi_major = ffi::SHW_ABI_MAJOR;
         table.abi_minor = ffi::SHW_ABI_MINOR;
-        table.rank = boxed.rank();
-        table.size = boxed.size();
+        table.rank = rank;
+        table.size = size;
         table.name = c"rust".as_ptr();
-        let (is_rooted, has_all_to_all) = (boxed.is_rooted(), boxed.has_all_to_all());
-        table.user = Box::into_raw(Box::new(boxed)).cast();
+        table.user = Box::into_raw(Box::new(host)).cast();
         table.barrier = Some(barrier);
         table.broadcast = Some(broadcast);
         table.all_gather = Some(all_gather);
@@ -249,8 +254,8 @@ mod host {
 
     /// # Safety
     /// `user` is the box of vtable_of.
-    unsafe fn transport<'a>(user: *mut c_void) -> &'a dyn HostCollective {
-        unsafe { &**user.cast::<Boxed>() }
+    unsafe fn host<'a>(user: *mut c_void) -> &'a Host {
+        unsafe { &*user.cast::<Host>() }
     }
 
     /// # Safety
@@ -267,8 +272,8 @@ mod host {
 
     /// # Safety
     /// `sizes` is NULL or has one value per rank.
-    unsafe fn sizes_of_root<'a>(sizes: *const u64, transport: &dyn HostCollective) -> Option<&'a [u64]> {
-        if sizes.is_null() { None } else { Some(unsafe { slice::from_raw_parts(sizes, transport.size() as usize) }) }
+    unsafe fn sizes_of_root<'a>(sizes: *const u64, host: &Host) -> Option<&'a [u64]> {
+        if sizes.is_null() { None } else { Some(unsafe { slice::from_raw_parts(sizes, host.size) }) }
     }
 
     type Call = *const ffi::shw_collective_call;
@@ -287,7 +292,7 @@ mod host {
     }
 
     unsafe extern "C" fn barrier(user: *mut c_void, call: Call, err: Err) -> ffi::shw_status {
-        guard(err, || unsafe { transport(user).barrier(timeout_of(call)) })
+        guard(err, || unsafe { host(user).transport.barrier(timeout_of(call)) })
     }
 
     unsafe extern "C" fn broadcast(
@@ -298,7 +303,7 @@ mod host {
         root: i32,
         err: Err,
     ) -> ffi::shw_status {
-        guard(err, || unsafe { transport(user).broadcast(bytes_mut(data, size), root, timeout_of(call)) })
+        guard(err, || unsafe { host(user).transport.broadcast(bytes_mut(data, size), root, timeout_of(call)) })
     }
 
     unsafe extern "C" fn all_gather(
@@ -310,9 +315,9 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let transport = transport(user);
-            let total = size * transport.size() as u64;
-            transport.all_gather(bytes(data, size), bytes_mut(out, total), timeout_of(call))
+            let host = host(user);
+            let total = size * host.size as u64;
+            host.transport.all_gather(bytes(data, size), bytes_mut(out, total), timeout_of(call))
         })
     }
 
@@ -326,10 +331,10 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let transport = transport(user);
-            let sizes = slice::from_raw_parts(sizes, transport.size() as usize);
+            let host = host(user);
+            let sizes = slice::from_raw_parts(sizes, host.size);
             let out = bytes_mut(out, sizes.iter().sum());
-            transport.all_gather_v(bytes(data, size), out, sizes, timeout_of(call))
+            host.transport.all_gather_v(bytes(data, size), out, sizes, timeout_of(call))
         })
     }
 
@@ -344,10 +349,10 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let transport = transport(user);
-            let gathered = sizes_of_root(sizes, transport)
-                .map(|sizes| Gathered { out: bytes_mut(out, sizes.iter().sum()), sizes });
-            transport.gather_v(bytes(data, size), gathered, root, timeout_of(call))
+            let host = host(user);
+            let gathered =
+                sizes_of_root(sizes, host).map(|sizes| Gathered { out: bytes_mut(out, sizes.iter().sum()), sizes });
+            host.transport.gather_v(bytes(data, size), gathered, root, timeout_of(call))
         })
     }
 
@@ -362,10 +367,10 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let transport = transport(user);
+            let host = host(user);
             let parts =
-                sizes_of_root(sizes, transport).map(|sizes| Parts { bytes: bytes(parts, sizes.iter().sum()), sizes });
-            transport.scatter_v(parts, bytes_mut(data, size), root, timeout_of(call))
+                sizes_of_root(sizes, host).map(|sizes| Parts { bytes: bytes(parts, sizes.iter().sum()), sizes });
+            host.transport.scatter_v(parts, bytes_mut(data, size), root, timeout_of(call))
         })
     }
 
@@ -379,13 +384,13 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let transport = transport(user);
-            let ranks = transport.size() as usize;
+            let host = host(user);
+            let ranks = host.size;
             let sizes = slice::from_raw_parts(sent_sizes, ranks);
             let sent = Parts { bytes: bytes(sent, sizes.iter().sum()), sizes };
             let sizes = slice::from_raw_parts(received_sizes, ranks);
             let received = Gathered { out: bytes_mut(received, sizes.iter().sum()), sizes };
-            transport.all_to_all_v(sent, received, timeout_of(call))
+            host.transport.all_to_all_v(sent, received, timeout_of(call))
         })
     }
 
@@ -399,20 +404,20 @@ mod host {
     ) -> ffi::shw_status {
         guard(err, || unsafe {
             let values = if count == 0 { &mut [] } else { slice::from_raw_parts_mut(values, count as usize) };
-            transport(user).all_reduce_i64(values, Reduction::of(operation)?, timeout_of(call))
+            host(user).transport.all_reduce_i64(values, Reduction::of(operation)?, timeout_of(call))
         })
     }
 
     unsafe extern "C" fn abort(user: *mut c_void, code: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
         quietly(|| {
             let text = unsafe { shardwright_sys::error::copy_text(message, size) };
-            unsafe { transport(user) }.abort(ErrorKind::of(code), &text);
+            unsafe { host(user) }.transport.abort(ErrorKind::of(code), &text);
         });
     }
 
     unsafe extern "C" fn release(user: *mut c_void) {
         // SAFETY: the library calls this once, last.
-        quietly(|| drop(unsafe { Box::from_raw(user.cast::<Boxed>()) }));
+        quietly(|| drop(unsafe { Box::from_raw(user.cast::<Host>()) }));
     }
 }
 

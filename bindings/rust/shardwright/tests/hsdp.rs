@@ -414,3 +414,30 @@ fn an_abort_wakes_ranks_that_wait() {
     });
     assert!(error.message().contains("no data is left"), "{error}");
 }
+
+/// Says another size each time.
+struct Growing(std::sync::atomic::AtomicI32);
+
+impl HostCommunicator for Growing {
+    fn rank(&self) -> i32 {
+        0
+    }
+    fn size(&self) -> i32 {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+    fn all_gather(&self, _: &Operation, data: &[u8], out: &mut [u8]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unavailable, format!("room for {} ranks", out.len() / data.len())))
+    }
+    fn all_to_all(&self, _: &Operation, _: &[u8], _: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+    fn abort(&self, _: ErrorKind, _: &str) {}
+}
+
+#[test]
+fn buffers_do_not_grow_with_what_a_transport_says_later() {
+    let mut mesh = Mesh::new(&[2], 0).unwrap();
+    mesh.set_communicator(0, Lane::Gather, &Communicator::host(Growing(2.into())).unwrap()).unwrap();
+    let told = message_of(with_layer(&mesh, &UnitOptions::default()).map(drop), ErrorKind::Unavailable);
+    assert!(told.contains("room for 2 ranks"), "{told}");
+}

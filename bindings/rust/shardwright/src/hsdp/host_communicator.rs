@@ -37,7 +37,12 @@ pub trait HostCommunicator: Send + Sync + 'static {
     fn abort(&self, kind: ErrorKind, message: &str);
 }
 
-type Boxed = Box<dyn HostCommunicator>;
+/// What the library holds. Buffers are as large as the size that it was told, whatever the transport says later.
+struct Host {
+    transport: Box<dyn HostCommunicator>,
+    size: u64,
+}
+
 type Call = *const ffi::shw_communicator_call;
 type Err = *mut *mut ffi::shw_error;
 
@@ -45,17 +50,18 @@ type Err = *mut *mut ffi::shw_error;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 
 pub(super) fn vtable_of(transport: impl HostCommunicator) -> ffi::shw_communicator_vtable {
-    let boxed: Boxed = Box::new(transport);
+    let (rank, size) = (transport.rank(), transport.size());
+    let host = Host { transport: Box::new(transport), size: u64::try_from(size).unwrap_or(0) };
     // SAFETY: a plain struct for which all zero is valid.
     let mut table: ffi::shw_communicator_vtable = unsafe { std::mem::zeroed() };
     table.struct_size = size_of::<ffi::shw_communicator_vtable>() as u32;
     table.abi_major = ffi::SHW_ABI_MAJOR;
     table.abi_minor = ffi::SHW_ABI_MINOR;
     table.capabilities = (ffi::SHW_COMMUNICATOR_HOST_MEMORY | ffi::SHW_COMMUNICATOR_ORDERED_SUM) as u64;
-    table.rank = boxed.rank();
-    table.size = boxed.size();
+    table.rank = rank;
+    table.size = size;
     table.name = c"rust".as_ptr();
-    table.user = Box::into_raw(Box::new(boxed)).cast();
+    table.user = Box::into_raw(Box::new(host)).cast();
     table.all_gather = Some(all_gather);
     table.all_to_all = Some(all_to_all);
     table.work_wait = Some(work_wait);
@@ -68,8 +74,8 @@ pub(super) fn vtable_of(transport: impl HostCommunicator) -> ffi::shw_communicat
 
 /// # Safety
 /// `user` is the box of vtable_of.
-unsafe fn transport<'a>(user: *mut c_void) -> &'a dyn HostCommunicator {
-    unsafe { &**user.cast::<Boxed>() }
+unsafe fn host<'a>(user: *mut c_void) -> &'a Host {
+    unsafe { &*user.cast::<Host>() }
 }
 
 /// # Safety
@@ -112,9 +118,9 @@ unsafe extern "C" fn all_gather(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let (transport, operation) = (transport(user), operation_of(call));
+        let (host, operation) = (host(user), operation_of(call));
         let size = operation.dtype.byte_size(operation.count);
-        transport.all_gather(&operation, bytes(data, size), bytes_mut(out, size * transport.size() as u64))?;
+        host.transport.all_gather(&operation, bytes(data, size), bytes_mut(out, size * host.size))?;
         ended(user, work)
     })
 }
@@ -128,9 +134,9 @@ unsafe extern "C" fn all_to_all(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let (transport, operation) = (transport(user), operation_of(call));
-        let size = operation.dtype.byte_size(operation.count) * transport.size() as u64;
-        transport.all_to_all(&operation, bytes(data, size), bytes_mut(out, size))?;
+        let (host, operation) = (host(user), operation_of(call));
+        let size = operation.dtype.byte_size(operation.count) * host.size;
+        host.transport.all_to_all(&operation, bytes(data, size), bytes_mut(out, size))?;
         ended(user, work)
     })
 }
@@ -148,11 +154,11 @@ unsafe extern "C" fn work_release(_: *mut c_void, _: *mut c_void) {}
 unsafe extern "C" fn abort(user: *mut c_void, code: ffi::shw_status, message: *const c_char, size: u64) {
     quietly(|| {
         let text = unsafe { shardwright_sys::error::copy_text(message, size) };
-        unsafe { transport(user) }.abort(ErrorKind::of(code), &text);
+        unsafe { host(user) }.transport.abort(ErrorKind::of(code), &text);
     });
 }
 
 unsafe extern "C" fn release(user: *mut c_void) {
     // SAFETY: the library calls this once, last.
-    quietly(|| drop(unsafe { Box::from_raw(user.cast::<Boxed>()) }));
+    quietly(|| drop(unsafe { Box::from_raw(user.cast::<Host>()) }));
 }
