@@ -2,6 +2,8 @@
 //! Transports between ranks: built in, or of the host.
 
 use crate::error::{Error, ErrorKind, Result, guard, quietly};
+use crate::limits::limit_of;
+use crate::memory::{borrowed, borrowed_mut};
 use shardwright_sys::{ffi, raw};
 use std::ffi::c_void;
 use std::slice;
@@ -259,18 +261,6 @@ mod host {
     }
 
     /// # Safety
-    /// `data` has `size` bytes, or size is 0.
-    unsafe fn bytes<'a>(data: *const c_void, size: u64) -> &'a [u8] {
-        if size == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast(), size as usize) } }
-    }
-
-    /// # Safety
-    /// As bytes, writable.
-    unsafe fn bytes_mut<'a>(data: *mut c_void, size: u64) -> &'a mut [u8] {
-        if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) } }
-    }
-
-    /// # Safety
     /// `sizes` is NULL or has one value per rank.
     unsafe fn sizes_of_root<'a>(sizes: *const u64, host: &Host) -> Option<&'a [u64]> {
         if sizes.is_null() { None } else { Some(unsafe { slice::from_raw_parts(sizes, host.size) }) }
@@ -279,16 +269,10 @@ mod host {
     type Call = *const ffi::shw_collective_call;
     type Err = *mut *mut ffi::shw_error;
 
-    /// What 0 stands for in a call.
-    const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
-
     /// # Safety
     /// `call` is NULL or valid.
     unsafe fn timeout_of(call: Call) -> Option<Duration> {
-        match unsafe { call.as_ref() }.map_or(0, |c| c.timeout_ns) {
-            0 => Some(DEFAULT_TIMEOUT),
-            ns => u64::try_from(ns).ok().map(Duration::from_nanos),
-        }
+        limit_of(unsafe { call.as_ref() }.map_or(0, |c| c.timeout_ns))
     }
 
     unsafe extern "C" fn barrier(user: *mut c_void, call: Call, err: Err) -> ffi::shw_status {
@@ -303,7 +287,9 @@ mod host {
         root: i32,
         err: Err,
     ) -> ffi::shw_status {
-        guard(err, || unsafe { host(user).transport.broadcast(bytes_mut(data, size), root, timeout_of(call)) })
+        guard(err, || unsafe {
+            host(user).transport.broadcast(borrowed_mut(data.cast::<u8>(), size), root, timeout_of(call))
+        })
     }
 
     unsafe extern "C" fn all_gather(
@@ -317,7 +303,11 @@ mod host {
         guard(err, || unsafe {
             let host = host(user);
             let total = size * host.size as u64;
-            host.transport.all_gather(bytes(data, size), bytes_mut(out, total), timeout_of(call))
+            host.transport.all_gather(
+                borrowed(data.cast::<u8>(), size),
+                borrowed_mut(out.cast::<u8>(), total),
+                timeout_of(call),
+            )
         })
     }
 
@@ -333,8 +323,8 @@ mod host {
         guard(err, || unsafe {
             let host = host(user);
             let sizes = slice::from_raw_parts(sizes, host.size);
-            let out = bytes_mut(out, sizes.iter().sum());
-            host.transport.all_gather_v(bytes(data, size), out, sizes, timeout_of(call))
+            let out = borrowed_mut(out.cast::<u8>(), sizes.iter().sum());
+            host.transport.all_gather_v(borrowed(data.cast::<u8>(), size), out, sizes, timeout_of(call))
         })
     }
 
@@ -350,9 +340,9 @@ mod host {
     ) -> ffi::shw_status {
         guard(err, || unsafe {
             let host = host(user);
-            let gathered =
-                sizes_of_root(sizes, host).map(|sizes| Gathered { out: bytes_mut(out, sizes.iter().sum()), sizes });
-            host.transport.gather_v(bytes(data, size), gathered, root, timeout_of(call))
+            let gathered = sizes_of_root(sizes, host)
+                .map(|sizes| Gathered { out: borrowed_mut(out.cast::<u8>(), sizes.iter().sum()), sizes });
+            host.transport.gather_v(borrowed(data.cast::<u8>(), size), gathered, root, timeout_of(call))
         })
     }
 
@@ -368,9 +358,9 @@ mod host {
     ) -> ffi::shw_status {
         guard(err, || unsafe {
             let host = host(user);
-            let parts =
-                sizes_of_root(sizes, host).map(|sizes| Parts { bytes: bytes(parts, sizes.iter().sum()), sizes });
-            host.transport.scatter_v(parts, bytes_mut(data, size), root, timeout_of(call))
+            let parts = sizes_of_root(sizes, host)
+                .map(|sizes| Parts { bytes: borrowed(parts.cast::<u8>(), sizes.iter().sum()), sizes });
+            host.transport.scatter_v(parts, borrowed_mut(data.cast::<u8>(), size), root, timeout_of(call))
         })
     }
 
@@ -387,9 +377,9 @@ mod host {
             let host = host(user);
             let ranks = host.size;
             let sizes = slice::from_raw_parts(sent_sizes, ranks);
-            let sent = Parts { bytes: bytes(sent, sizes.iter().sum()), sizes };
+            let sent = Parts { bytes: borrowed(sent.cast::<u8>(), sizes.iter().sum()), sizes };
             let sizes = slice::from_raw_parts(received_sizes, ranks);
-            let received = Gathered { out: bytes_mut(received, sizes.iter().sum()), sizes };
+            let received = Gathered { out: borrowed_mut(received.cast::<u8>(), sizes.iter().sum()), sizes };
             host.transport.all_to_all_v(sent, received, timeout_of(call))
         })
     }
@@ -403,8 +393,11 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let values = if count == 0 { &mut [] } else { slice::from_raw_parts_mut(values, count as usize) };
-            host(user).transport.all_reduce_i64(values, Reduction::of(operation)?, timeout_of(call))
+            host(user).transport.all_reduce_i64(
+                borrowed_mut(values, count),
+                Reduction::of(operation)?,
+                timeout_of(call),
+            )
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result, quietly};
-use crate::options::span_ns;
+use crate::limits::span_ns;
 
 /// Severity of a log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

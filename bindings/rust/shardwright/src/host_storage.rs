@@ -2,9 +2,9 @@
 //! Storages that a host brings.
 
 use crate::error::{Error, ErrorKind, Result, guard, quietly};
+use crate::memory::{borrowed, borrowed_mut};
 use shardwright_sys::ffi;
 use std::ffi::{c_char, c_void};
-use std::slice;
 
 /// How an object is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,8 +209,8 @@ unsafe fn object_of<'a, S: HostStorage>(object: *mut c_void) -> &'a S::Object {
 /// # Safety
 /// `key` has `size` bytes.
 unsafe fn text<'a>(key: *const c_char, size: u64) -> Result<&'a str> {
-    let bytes = if size == 0 { &[] } else { unsafe { slice::from_raw_parts(key.cast::<u8>(), size as usize) } };
-    std::str::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidArgument, "key is not UTF-8"))
+    std::str::from_utf8(unsafe { borrowed(key.cast::<u8>(), size) })
+        .map_err(|_| Error::new(ErrorKind::InvalidArgument, "key is not UTF-8"))
 }
 
 unsafe extern "C" fn open<S: HostStorage>(
@@ -307,7 +307,7 @@ unsafe extern "C" fn read_at<S: HostStorage>(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let data = if size == 0 { &mut [] } else { slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) };
+        let data = borrowed_mut(data.cast::<u8>(), size);
         let count = this::<S>(user).read_at(object_of::<S>(object), offset, data)?;
         if count > data.len() {
             let text = format!("read_at gave {count} as the number of bytes; it was asked for {size}");
@@ -330,8 +330,7 @@ unsafe extern "C" fn write_at<S: HostStorage>(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let data = if size == 0 { &[] } else { slice::from_raw_parts(data.cast::<u8>(), size as usize) };
-        this::<S>(user).write_at(object_of::<S>(object), offset, data)
+        this::<S>(user).write_at(object_of::<S>(object), offset, borrowed(data.cast::<u8>(), size))
     })
 }
 

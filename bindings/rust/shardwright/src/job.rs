@@ -4,7 +4,7 @@
 use crate::collective::Collective;
 use crate::context::Context;
 use crate::error::Result;
-use crate::options::span_ns;
+use crate::limits::span_ns;
 use crate::progress::{Progress, ProgressListener};
 use crate::report::Report;
 use crate::state::State;

@@ -2,6 +2,7 @@
 //! Exchanges of loads: ranks read stored blocks for each other, and their host moves the bytes.
 
 use crate::error::Result;
+use crate::memory::{borrowed, borrowed_mut};
 use crate::planner::{LoadPlanner, Plan};
 use crate::report::Report;
 use shardwright_sys::{ffi, raw};
@@ -44,12 +45,13 @@ impl<'x, 'p, 's> LoadExchange<'x, 'p, 's> {
     pub fn begin_round(&mut self) -> Result<ExchangeRound<'_>> {
         let round = unsafe { raw::load_exchange_begin_round(self.handle) }?;
         // SAFETY: the arrays are valid until the round ends, for which the exchange must be borrowed anew.
-        let (outgoing_sizes, incoming_sizes) =
-            unsafe { (slice(round.outgoing_sizes, round.rank_count), slice(round.incoming_sizes, round.rank_count)) };
+        let (outgoing_sizes, incoming_sizes) = unsafe {
+            (borrowed(round.outgoing_sizes, round.rank_count), borrowed(round.incoming_sizes, round.rank_count))
+        };
         Ok(ExchangeRound {
-            outgoing: unsafe { slice(round.outgoing.cast(), round.outgoing_size) },
+            outgoing: unsafe { borrowed(round.outgoing.cast(), round.outgoing_size) },
             outgoing_sizes,
-            incoming: unsafe { slice_mut(round.incoming.cast(), round.incoming_size) },
+            incoming: unsafe { borrowed_mut(round.incoming.cast(), round.incoming_size) },
             incoming_sizes,
         })
     }
@@ -129,16 +131,4 @@ impl std::fmt::Debug for ExchangeRound<'_> {
 fn part(sizes: &[u64], rank: usize) -> std::ops::Range<usize> {
     let begin: u64 = sizes[..rank].iter().sum();
     begin as usize..(begin + sizes[rank]) as usize
-}
-
-/// # Safety
-/// `count` values at `data`, or none, that nobody changes as long as the result lives.
-unsafe fn slice<'r, T>(data: *const T, count: u64) -> &'r [T] {
-    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, count as usize) } }
-}
-
-/// # Safety
-/// As `slice`, and nobody else sees the values.
-unsafe fn slice_mut<'r>(data: *mut u8, count: u64) -> &'r mut [u8] {
-    if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, count as usize) } }
 }

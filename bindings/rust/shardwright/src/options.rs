@@ -3,6 +3,7 @@
 
 use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::deadline_ns;
 use crate::progress::ProgressListener;
 use crate::text::{Blob, c_path};
 use shardwright_sys::ffi;
@@ -474,16 +475,6 @@ impl ConvertOptions {
         c.cancellation = cancellation_handle(&self.cancellation);
         c
     }
-}
-
-/// Nanoseconds of an optional span: none = no limit.
-pub(crate) fn span_ns(span: Option<Duration>) -> i64 {
-    span.map_or(-1, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
-}
-
-/// The deadline field: 0 = the library's default.
-fn deadline_ns(deadline: Option<Duration>) -> i64 {
-    deadline.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX).max(1))
 }
 
 fn cancellation_handle(cancellation: &Option<Cancellation>) -> *mut ffi::shw_cancellation {

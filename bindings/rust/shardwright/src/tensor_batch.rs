@@ -4,6 +4,7 @@
 use crate::dtype::{DType, Element, first_no_bool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
+use crate::memory::{as_bytes, as_bytes_mut};
 use crate::options::Kind;
 use crate::text::Blob;
 use shardwright_sys::ffi;
@@ -506,14 +507,4 @@ fn described(spec: &TensorSpec, memory: RawMemory) -> ffi::shw_tensor {
 
 fn invalid(tensor: &str, what: String) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
-}
-
-fn as_bytes<T: Element>(data: &[T]) -> &[u8] {
-    // SAFETY: elements have no padding.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), std::mem::size_of_val(data)) }
-}
-
-fn as_bytes_mut<T: Element>(data: &mut [T]) -> &mut [u8] {
-    // SAFETY: elements have no padding, and any bit pattern is a value.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), std::mem::size_of_val(data)) }
 }

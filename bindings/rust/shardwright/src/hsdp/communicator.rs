@@ -5,7 +5,7 @@ use crate::collective::Collective;
 use crate::context::Context;
 use crate::error::{ErrorKind, Result};
 use crate::hsdp::host_communicator::{self, HostCommunicator};
-use crate::options::span_ns;
+use crate::limits::span_ns;
 use crate::text::sized_text;
 use shardwright_sys::{ffi, raw};
 use std::ffi::CString;

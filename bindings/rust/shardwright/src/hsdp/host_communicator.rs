@@ -3,9 +3,10 @@
 
 use crate::dtype::DType;
 use crate::error::{ErrorKind, Result, guard, quietly};
+use crate::limits::limit_of;
+use crate::memory::{borrowed, borrowed_mut};
 use shardwright_sys::ffi;
 use std::ffi::{c_char, c_void};
-use std::slice;
 use std::time::Duration;
 
 /// One operation, equal on all ranks.
@@ -46,9 +47,6 @@ struct Host {
 type Call = *const ffi::shw_communicator_call;
 type Err = *mut *mut ffi::shw_error;
 
-/// What 0 stands for in a call.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
-
 pub(super) fn vtable_of(transport: impl HostCommunicator) -> ffi::shw_communicator_vtable {
     let (rank, size) = (transport.rank(), transport.size());
     let host = Host { transport: Box::new(transport), size: u64::try_from(size).unwrap_or(0) };
@@ -82,23 +80,12 @@ unsafe fn host<'a>(user: *mut c_void) -> &'a Host {
 /// `call` is valid.
 unsafe fn operation_of(call: Call) -> Operation {
     let call = unsafe { &*call };
-    let timeout = match call.timeout_ns {
-        0 => Some(DEFAULT_TIMEOUT),
-        ns => u64::try_from(ns).ok().map(Duration::from_nanos),
-    };
-    Operation { sequence: call.sequence, dtype: DType(call.dtype), count: call.count, timeout }
-}
-
-/// # Safety
-/// `data` has `size` bytes, or size is 0.
-unsafe fn bytes<'a>(data: *const c_void, size: u64) -> &'a [u8] {
-    if size == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast(), size as usize) } }
-}
-
-/// # Safety
-/// As bytes, writable.
-unsafe fn bytes_mut<'a>(data: *mut c_void, size: u64) -> &'a mut [u8] {
-    if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) } }
+    Operation {
+        sequence: call.sequence,
+        dtype: DType(call.dtype),
+        count: call.count,
+        timeout: limit_of(call.timeout_ns),
+    }
 }
 
 /// Operations end where they begin; their work is the transport itself, which nobody looks at.
@@ -120,7 +107,11 @@ unsafe extern "C" fn all_gather(
     guard(err, || unsafe {
         let (host, operation) = (host(user), operation_of(call));
         let size = operation.dtype.byte_size(operation.count);
-        host.transport.all_gather(&operation, bytes(data, size), bytes_mut(out, size * host.size))?;
+        host.transport.all_gather(
+            &operation,
+            borrowed(data.cast::<u8>(), size),
+            borrowed_mut(out.cast::<u8>(), size * host.size),
+        )?;
         ended(user, work)
     })
 }
@@ -136,7 +127,11 @@ unsafe extern "C" fn all_to_all(
     guard(err, || unsafe {
         let (host, operation) = (host(user), operation_of(call));
         let size = operation.dtype.byte_size(operation.count) * host.size;
-        host.transport.all_to_all(&operation, bytes(data, size), bytes_mut(out, size))?;
+        host.transport.all_to_all(
+            &operation,
+            borrowed(data.cast::<u8>(), size),
+            borrowed_mut(out.cast::<u8>(), size),
+        )?;
         ended(user, work)
     })
 }

@@ -3,7 +3,9 @@
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{options, span_ns};
+use crate::limits::{DEFAULT_TIMEOUT, span_ns};
+use crate::memory::as_bytes;
+use crate::options::options;
 use crate::text::Blob;
 use shardwright_sys::ffi;
 use std::time::Duration;
@@ -28,7 +30,7 @@ pub struct HsdpOptions {
     /// First iterations after which ranks compare what they issued; 0 none.
     pub order_guard_steps: i32 = 3,
     /// Of each collective; none = no limit.
-    pub timeout: Option<Duration> = Some(Duration::from_secs(1800)),
+    pub timeout: Option<Duration> = Some(DEFAULT_TIMEOUT),
 }
 }
 
@@ -173,9 +175,7 @@ pub struct Param<'a> {
 impl<'a> Param<'a> {
     /// A parameter with its elements, row-major, which are copied when the unit is added.
     pub fn new<T: Element>(name: &str, shape: &[i64], data: &'a [T]) -> Param<'a> {
-        // SAFETY: elements have no padding, and their bytes may be looked at.
-        let bytes = unsafe { std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), size_of_val(data)) };
-        Param { data: Some(bytes), ..Param::empty(name, shape, T::DTYPE) }
+        Param { data: Some(as_bytes(data)), ..Param::empty(name, shape, T::DTYPE) }
     }
 
     /// A parameter whose shard begins as zero, and which the host fills.
@@ -210,19 +210,24 @@ impl<'a> Param<'a> {
     }
 
     fn tensor(&self) -> ffi::shw_tensor {
-        // SAFETY: a plain struct for which all zero is valid.
-        let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
-        tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
-        if let Some(data) = self.data {
-            tensor.data = data.as_ptr().cast_mut().cast(); // only read
-            tensor.byte_size = data.len() as u64;
-        }
-        tensor.device_type = ffi::SHW_DEVICE_CPU;
-        tensor.dtype = self.dtype.0;
-        tensor.ndim = self.shape.len() as i32;
-        tensor.shape = self.shape.as_ptr();
-        tensor
+        tensor_of(self.dtype, &self.shape, self.data)
     }
+}
+
+/// A tensor that is only read; it borrows shape and elements, of which there may be none.
+pub(super) fn tensor_of(dtype: DType, shape: &[i64], data: Option<&[u8]>) -> ffi::shw_tensor {
+    // SAFETY: a plain struct for which all zero is valid.
+    let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
+    tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
+    if let Some(data) = data {
+        tensor.data = data.as_ptr().cast_mut().cast();
+        tensor.byte_size = data.len() as u64;
+    }
+    tensor.device_type = ffi::SHW_DEVICE_CPU;
+    tensor.dtype = dtype.0;
+    tensor.ndim = shape.len() as i32;
+    tensor.shape = shape.as_ptr();
+    tensor
 }
 
 /// Runs `call` on the parameters as C has them. INVALID_ARGUMENT for elements that do not fill their shape.

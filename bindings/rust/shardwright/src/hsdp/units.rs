@@ -7,9 +7,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
     Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, RawSetting, Setting, UnitOptions, UnitState,
-    with_batch,
+    tensor_of, with_batch,
 };
 use crate::layout::Layout;
+use crate::memory::{as_bytes, borrowed, borrowed_mut};
 use crate::state::State;
 use crate::text::sized_text;
 use shardwright_sys::{ffi, raw};
@@ -131,7 +132,7 @@ impl Hsdp {
                 return Err(Error::new(ErrorKind::InvalidArgument, text));
             }
             params.push(*index as u64);
-            tensors.push(tensor_of(data, shape));
+            tensors.push(tensor_of(T::DTYPE, shape, Some(as_bytes(data))));
         }
         // SAFETY: everything lives for the call, which copies.
         Ok(unsafe {
@@ -233,8 +234,7 @@ impl Hsdp {
             let local = self.view(unit, ffi::SHW_HSDP_VIEW_LOCAL, index)?;
             let grad = elements(&self.view(unit, ffi::SHW_HSDP_VIEW_GRAD, index)?)?.unwrap_or(&[]);
             let count = elements::<T>(&local)?.map_or(0, <[T]>::len);
-            let param =
-                if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(local.data.cast::<T>(), count) };
+            let param = borrowed_mut(local.data.cast::<T>(), count as u64);
             change(param, grad);
         }
         self.step_event()
@@ -354,10 +354,7 @@ impl Hsdp {
         // SAFETY: the handle lives, and with it what the box points to.
         unsafe {
             let found = raw::hsdp_unit_box(self.raw(unit)?, index as u64)?;
-            let list = |values: *const i64| match found.ndim {
-                0 => Vec::new(),
-                count => std::slice::from_raw_parts(values, count as usize).to_vec(),
-            };
+            let list = |values: *const i64| borrowed(values, found.ndim as u64).to_vec();
             Ok(LocalBox {
                 offsets: list(found.offsets),
                 sizes: list(found.sizes),
@@ -428,19 +425,6 @@ fn recompute() -> ffi::shw_hsdp_phase_options {
     }
 }
 
-fn tensor_of<T: Element>(data: &[T], shape: &[i64]) -> ffi::shw_tensor {
-    // SAFETY: a plain struct for which all zero is valid.
-    let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
-    tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
-    tensor.data = data.as_ptr().cast_mut().cast(); // only read
-    tensor.byte_size = size_of_val(data) as u64;
-    tensor.device_type = ffi::SHW_DEVICE_CPU;
-    tensor.dtype = T::DTYPE.0;
-    tensor.ndim = shape.len() as i32;
-    tensor.shape = shape.as_ptr();
-    tensor
-}
-
 /// The elements of a view; none where it has no memory. INVALID_ARGUMENT for another dtype.
 ///
 /// # Safety
@@ -453,8 +437,8 @@ unsafe fn elements<'a, T: Element>(view: &ffi::shw_tensor) -> Result<Option<&'a 
         let text = format!("the elements are {}, not {}", DType(view.dtype), T::DTYPE);
         return Err(Error::new(ErrorKind::InvalidArgument, text));
     }
-    let count = view.byte_size as usize / size_of::<T>();
-    Ok(Some(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(view.data.cast::<T>(), count) } }))
+    let count = view.byte_size / size_of::<T>() as u64;
+    Ok(Some(unsafe { borrowed(view.data.cast::<T>(), count) }))
 }
 
 impl std::fmt::Debug for Hsdp {
