@@ -2,21 +2,12 @@
  *
  * The collective table over a Java HostCollectiveBridge: byte ranges go as direct buffers that are
  * valid for the call. An exception becomes HOST_EXCEPTION and is put aside. */
-#include <stdlib.h>
-
-#include "bindings/java/native/native.h"
-
-#define DEFAULT_TIMEOUT_NS 1800000000000LL /* what 0 stands for */
+#include "bindings/java/native/host_transport.h"
 
 static struct {
   jmethodID barrier, broadcast, all_gather, all_gather_v, gather_v, scatter_v, all_to_all_v,
       all_reduce, abort;
 } methods;
-
-typedef struct Host {
-  jobject bridge; /* global reference */
-  int32_t size;
-} Host;
 
 int shw_java_bind_collective(JNIEnv* env) {
   jclass type = (*env)->FindClass(env, "io/shardwright/collective/HostCollectiveBridge");
@@ -40,19 +31,13 @@ int shw_java_bind_collective(JNIEnv* env) {
 
 /* Nanoseconds that the operation may take; negative = no limit. */
 static jlong timeout_of(const shw_collective_call* call) {
-  const int64_t given = call != NULL ? call->timeout_ns : 0;
-  return (jlong)(given != 0 ? given : DEFAULT_TIMEOUT_NS);
-}
-
-static jobject buffer_of(JNIEnv* env, const void* data, uint64_t size) {
-  static char empty; /* a direct buffer needs an address */
-  return (*env)->NewDirectByteBuffer(env, size > 0 ? (void*)(intptr_t)data : &empty, (jlong)size);
+  return shw_java_limit(call != NULL ? call->timeout_ns : 0);
 }
 
 static shw_status host_barrier(void* user, const shw_collective_call* call, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.barrier, timeout_of(call));
+  (*env)->CallVoidMethod(env, ((ShwJavaTransport*)user)->bridge, methods.barrier, timeout_of(call));
   return shw_java_leave(env, err);
 }
 
@@ -60,20 +45,20 @@ static shw_status host_broadcast(void* user, const shw_collective_call* call, vo
                                  uint64_t size, int32_t root, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  jobject buffer = buffer_of(env, data, size);
+  jobject buffer = shw_java_lent(env, data, size);
   if (buffer != NULL)
-    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root,
-                           timeout_of(call));
+    (*env)->CallVoidMethod(env, ((ShwJavaTransport*)user)->bridge, methods.broadcast, buffer,
+                           (jint)root, timeout_of(call));
   return shw_java_leave(env, err);
 }
 
 static shw_status host_all_gather(void* user, const shw_collective_call* call, const void* in,
                                   uint64_t size, void* out, shw_error** err) {
-  const Host* host = user;
+  const ShwJavaTransport* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  jobject from = buffer_of(env, in, size);
-  jobject to = from != NULL ? buffer_of(env, out, size * (uint64_t)host->size) : NULL;
+  jobject from = shw_java_lent(env, in, size);
+  jobject to = from != NULL ? shw_java_lent(env, out, size * (uint64_t)host->size) : NULL;
   if (to != NULL)
     (*env)->CallVoidMethod(env, host->bridge, methods.all_gather, from, to, timeout_of(call));
   return shw_java_leave(env, err);
@@ -82,14 +67,14 @@ static shw_status host_all_gather(void* user, const shw_collective_call* call, c
 static shw_status host_all_gather_v(void* user, const shw_collective_call* call, const void* in,
                                     uint64_t size, void* out, const uint64_t* sizes,
                                     shw_error** err) {
-  const Host* host = user;
+  const ShwJavaTransport* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   for (int32_t r = 0; r < host->size; ++r) total += sizes[r];
   jlongArray counts = (*env)->NewLongArray(env, host->size);
-  jobject from = counts != NULL ? buffer_of(env, in, size) : NULL;
-  jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
+  jobject from = counts != NULL ? shw_java_lent(env, in, size) : NULL;
+  jobject to = from != NULL ? shw_java_lent(env, out, total) : NULL;
   if (to != NULL) {
     (*env)->SetLongArrayRegion(env, counts, 0, host->size, (const jlong*)sizes);
     (*env)->CallVoidMethod(env, host->bridge, methods.all_gather_v, from, to, counts,
@@ -99,7 +84,8 @@ static shw_status host_all_gather_v(void* user, const shw_collective_call* call,
 }
 
 /* Sizes of all ranks, NULL without exception where there are none; their sum. */
-static jlongArray sizes_of(JNIEnv* env, const Host* host, const uint64_t* sizes, uint64_t* total) {
+static jlongArray sizes_of(JNIEnv* env, const ShwJavaTransport* host, const uint64_t* sizes,
+                           uint64_t* total) {
   *total = 0;
   if (sizes == NULL) return NULL;
   for (int32_t r = 0; r < host->size; ++r) *total += sizes[r];
@@ -111,13 +97,13 @@ static jlongArray sizes_of(JNIEnv* env, const Host* host, const uint64_t* sizes,
 static shw_status host_gather_v(void* user, const shw_collective_call* call, const void* in,
                                 uint64_t size, void* out, const uint64_t* sizes, int32_t root,
                                 shw_error** err) {
-  const Host* host = user;
+  const ShwJavaTransport* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   jlongArray counts = sizes_of(env, host, sizes, &total);
-  jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, size) : NULL;
-  jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
+  jobject from = counts != NULL || sizes == NULL ? shw_java_lent(env, in, size) : NULL;
+  jobject to = from != NULL ? shw_java_lent(env, out, total) : NULL;
   if (to != NULL)
     (*env)->CallVoidMethod(env, host->bridge, methods.gather_v, from, to, counts, (jint)root,
                            timeout_of(call));
@@ -127,13 +113,13 @@ static shw_status host_gather_v(void* user, const shw_collective_call* call, con
 static shw_status host_scatter_v(void* user, const shw_collective_call* call, const void* in,
                                  const uint64_t* sizes, void* out, uint64_t size, int32_t root,
                                  shw_error** err) {
-  const Host* host = user;
+  const ShwJavaTransport* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   jlongArray counts = sizes_of(env, host, sizes, &total);
-  jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, total) : NULL;
-  jobject to = from != NULL ? buffer_of(env, out, size) : NULL;
+  jobject from = counts != NULL || sizes == NULL ? shw_java_lent(env, in, total) : NULL;
+  jobject to = from != NULL ? shw_java_lent(env, out, size) : NULL;
   if (to != NULL)
     (*env)->CallVoidMethod(env, host->bridge, methods.scatter_v, from, counts, to, (jint)root,
                            timeout_of(call));
@@ -143,14 +129,14 @@ static shw_status host_scatter_v(void* user, const shw_collective_call* call, co
 static shw_status host_all_to_all_v(void* user, const shw_collective_call* call, const void* in,
                                     const uint64_t* in_sizes, void* out, const uint64_t* out_sizes,
                                     shw_error** err) {
-  const Host* host = user;
+  const ShwJavaTransport* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   uint64_t sent_bytes = 0, received_bytes = 0;
   jlongArray sent = sizes_of(env, host, in_sizes, &sent_bytes);
   jlongArray received = sent != NULL ? sizes_of(env, host, out_sizes, &received_bytes) : NULL;
-  jobject from = received != NULL ? buffer_of(env, in, sent_bytes) : NULL;
-  jobject to = from != NULL ? buffer_of(env, out, received_bytes) : NULL;
+  jobject from = received != NULL ? shw_java_lent(env, in, sent_bytes) : NULL;
+  jobject to = from != NULL ? shw_java_lent(env, out, received_bytes) : NULL;
   if (to != NULL)
     (*env)->CallVoidMethod(env, host->bridge, methods.all_to_all_v, from, sent, to, received,
                            timeout_of(call));
@@ -164,8 +150,9 @@ static shw_status host_all_reduce(void* user, const shw_collective_call* call, i
   jlongArray in = (*env)->NewLongArray(env, (jsize)count);
   if (in != NULL) {
     (*env)->SetLongArrayRegion(env, in, 0, (jsize)count, (const jlong*)values);
-    jlongArray out = (*env)->CallObjectMethod(env, ((Host*)user)->bridge, methods.all_reduce, in,
-                                              (jint)operation, timeout_of(call));
+    jlongArray out =
+        (*env)->CallObjectMethod(env, ((ShwJavaTransport*)user)->bridge, methods.all_reduce, in,
+                                 (jint)operation, timeout_of(call));
     if (!(*env)->ExceptionCheck(env) && out != NULL)
       (*env)->GetLongArrayRegion(env, out, 0, (jsize)count, (jlong*)values);
   }
@@ -173,19 +160,7 @@ static shw_status host_all_reduce(void* user, const shw_collective_call* call, i
 }
 
 static void host_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
-  JNIEnv* env = shw_java_enter(NULL);
-  if (env == NULL) return;
-  jbyteArray text = shw_java_bytes(env, message, message_size);
-  if (text != NULL)
-    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.abort, (jint)code, text);
-  shw_java_leave(env, NULL); /* abort has no way to fail */
-}
-
-static void host_release(void* user) {
-  Host* host = user;
-  JNIEnv* env = shw_java_environment();
-  if (env != NULL) (*env)->DeleteGlobalRef(env, host->bridge);
-  free(host);
+  shw_java_transport_abort(user, methods.abort, code, message, message_size);
 }
 
 shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective** out,
@@ -195,10 +170,8 @@ shw_status shw_java_collective_create_node(shw_collective* inner, shw_collective
 
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
                                       int32_t between_all, shw_collective** out, shw_error** err) {
-  Host* host = malloc(sizeof(*host));
+  ShwJavaTransport* host = shw_java_transport(bridge, size);
   if (host == NULL) return SHW_RESOURCE_EXHAUSTED;
-  host->bridge = bridge;
-  host->size = size;
   shw_collective_vtable table = SHW_COLLECTIVE_VTABLE_INIT;
   table.rank = rank;
   table.size = size;
@@ -215,8 +188,8 @@ shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, 
   if (between_all) table.all_to_all_v = host_all_to_all_v;
   table.all_reduce_i64 = host_all_reduce;
   table.abort = host_abort;
-  table.release = host_release;
+  table.release = shw_java_transport_release;
   const shw_status status = shw_collective_create(&table, out, err);
-  if (status != SHW_OK) host_release(host);
+  if (status != SHW_OK) shw_java_transport_release(host);
   return status;
 }

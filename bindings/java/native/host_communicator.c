@@ -3,11 +3,8 @@
  * Operations of communicators, and the communicator table over a Java HostCommunicatorBridge:
  * memory goes as direct buffers that are valid until the work is released; a work of the host is a
  * global reference. An exception becomes HOST_EXCEPTION and is put aside. */
-#include <stdlib.h>
+#include "bindings/java/native/host_transport.h"
 
-#include "bindings/java/native/native.h"
-
-#define DEFAULT_TIMEOUT_NS 1800000000000LL /* what 0 stands for */
 #define CALL "JJJIIDJI" /* sequence, unit, count, dtype, op, scale, timeout, tag */
 #define BUFFER "Ljava/nio/ByteBuffer;"
 #define WORK "Lio/shardwright/hsdp/HostWork;"
@@ -16,11 +13,6 @@ static struct {
   jmethodID all_gather, all_to_all, reduce_scatter, all_reduce, broadcast, barrier;
   jmethodID wait, test, release, abort;
 } methods;
-
-typedef struct Host {
-  jobject bridge; /* global reference */
-  int32_t size;
-} Host;
 
 int shw_java_bind_communicator(JNIEnv* env) {
   jclass type = (*env)->FindClass(env, "io/shardwright/hsdp/HostCommunicatorBridge");
@@ -61,7 +53,7 @@ static Arguments arguments_of(const shw_communicator_call* call) {
   made.values[3].i = call->dtype;
   made.values[4].i = call->op;
   made.values[5].d = call->scale;
-  made.values[6].j = (jlong)(call->timeout_ns != 0 ? call->timeout_ns : DEFAULT_TIMEOUT_NS);
+  made.values[6].j = shw_java_limit(call->timeout_ns);
   made.values[7].i = (jint)call->tag;
   return made;
 }
@@ -70,14 +62,9 @@ static uint64_t part_bytes(const shw_communicator_call* call) {
   return shw_dtype_byte_size(call->dtype, call->count); /* both checked by the library */
 }
 
-static jobject buffer_of(JNIEnv* env, const void* data, uint64_t size) {
-  static char empty; /* a direct buffer needs an address */
-  return (*env)->NewDirectByteBuffer(env, size > 0 ? (void*)(intptr_t)data : &empty, (jlong)size);
-}
-
 /* Calls a method that gives a work, and keeps it. */
-static shw_status issue(JNIEnv* env, const Host* host, jmethodID method, const Arguments* arguments,
-                        void** work, shw_error** err) {
+static shw_status issue(JNIEnv* env, const ShwJavaTransport* host, jmethodID method,
+                        const Arguments* arguments, void** work, shw_error** err) {
   if (!(*env)->ExceptionCheck(env)) {
     jobject made = (*env)->CallObjectMethodA(env, host->bridge, method, arguments->values);
     if (!(*env)->ExceptionCheck(env)) *work = (*env)->NewGlobalRef(env, made);
@@ -86,20 +73,20 @@ static shw_status issue(JNIEnv* env, const Host* host, jmethodID method, const A
 }
 
 /* Operations from one memory to another; a buffer of all ranks has a part for each. */
-static shw_status move(Host* host, jmethodID method, const shw_communicator_call* call,
+static shw_status move(ShwJavaTransport* host, jmethodID method, const shw_communicator_call* call,
                        const void* in, uint64_t in_size, void* out, uint64_t out_size, void** work,
                        shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   Arguments arguments = arguments_of(call);
-  arguments.values[8].l = buffer_of(env, in, in_size);
-  if (arguments.values[8].l != NULL) arguments.values[9].l = buffer_of(env, out, out_size);
+  arguments.values[8].l = shw_java_lent(env, in, in_size);
+  if (arguments.values[8].l != NULL) arguments.values[9].l = shw_java_lent(env, out, out_size);
   return issue(env, host, method, &arguments, work, err);
 }
 
 static shw_status host_all_gather(void* user, const shw_communicator_call* call, const void* in,
                                   void* out, void** work, shw_error** err) {
-  Host* host = user;
+  ShwJavaTransport* host = user;
   const uint64_t bytes = part_bytes(call);
   return move(host, methods.all_gather, call, in, bytes, out, bytes * (uint64_t)host->size, work,
               err);
@@ -107,14 +94,14 @@ static shw_status host_all_gather(void* user, const shw_communicator_call* call,
 
 static shw_status host_all_to_all(void* user, const shw_communicator_call* call, const void* in,
                                   void* out, void** work, shw_error** err) {
-  Host* host = user;
+  ShwJavaTransport* host = user;
   const uint64_t bytes = part_bytes(call) * (uint64_t)host->size;
   return move(host, methods.all_to_all, call, in, bytes, out, bytes, work, err);
 }
 
 static shw_status host_reduce_scatter(void* user, const shw_communicator_call* call, const void* in,
                                       void* out, void** work, shw_error** err) {
-  Host* host = user;
+  ShwJavaTransport* host = user;
   const uint64_t bytes = part_bytes(call);
   return move(host, methods.reduce_scatter, call, in, bytes * (uint64_t)host->size, out, bytes,
               work, err);
@@ -125,7 +112,7 @@ static shw_status host_all_reduce(void* user, const shw_communicator_call* call,
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   Arguments arguments = arguments_of(call);
-  arguments.values[8].l = buffer_of(env, data, part_bytes(call));
+  arguments.values[8].l = shw_java_lent(env, data, part_bytes(call));
   return issue(env, user, methods.all_reduce, &arguments, work, err);
 }
 
@@ -134,7 +121,7 @@ static shw_status host_broadcast(void* user, const shw_communicator_call* call, 
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   Arguments arguments = arguments_of(call);
-  arguments.values[8].l = buffer_of(env, data, part_bytes(call));
+  arguments.values[8].l = shw_java_lent(env, data, part_bytes(call));
   arguments.values[9].i = root;
   return issue(env, user, methods.broadcast, &arguments, work, err);
 }
@@ -156,50 +143,36 @@ static shw_status answer(JNIEnv* env, jboolean ended, shw_error** err) {
 static shw_status host_work_wait(void* user, void* work, int64_t timeout_ns, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  const jboolean ended = (*env)->CallBooleanMethod(env, ((Host*)user)->bridge, methods.wait,
-                                                   (jobject)work, (jlong)timeout_ns);
+  const jboolean ended = (*env)->CallBooleanMethod(env, ((ShwJavaTransport*)user)->bridge,
+                                                   methods.wait, (jobject)work, (jlong)timeout_ns);
   return answer(env, ended, err);
 }
 
 static shw_status host_work_test(void* user, void* work, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  const jboolean ended =
-      (*env)->CallBooleanMethod(env, ((Host*)user)->bridge, methods.test, (jobject)work);
+  const jboolean ended = (*env)->CallBooleanMethod(env, ((ShwJavaTransport*)user)->bridge,
+                                                   methods.test, (jobject)work);
   return answer(env, ended, err);
 }
 
 static void host_work_release(void* user, void* work) {
   JNIEnv* env = shw_java_enter(NULL);
   if (env == NULL) return;
-  (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.release, (jobject)work);
+  (*env)->CallVoidMethod(env, ((ShwJavaTransport*)user)->bridge, methods.release, (jobject)work);
   (*env)->DeleteGlobalRef(env, (jobject)work);
   shw_java_leave(env, NULL); /* a release has no way to fail */
 }
 
 static void host_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
-  JNIEnv* env = shw_java_enter(NULL);
-  if (env == NULL) return;
-  jbyteArray text = shw_java_bytes(env, message, message_size);
-  if (text != NULL)
-    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.abort, (jint)code, text);
-  shw_java_leave(env, NULL); /* abort has no way to fail */
-}
-
-static void host_release(void* user) {
-  Host* host = user;
-  JNIEnv* env = shw_java_environment();
-  if (env != NULL) (*env)->DeleteGlobalRef(env, host->bridge);
-  free(host);
+  shw_java_transport_abort(user, methods.abort, code, message, message_size);
 }
 
 shw_status shw_java_communicator_create(void* bridge, int32_t rank, int32_t size,
                                         uint64_t capabilities, int32_t reduces, int32_t broadcasts,
                                         shw_communicator** out, shw_error** err) {
-  Host* host = malloc(sizeof *host);
+  ShwJavaTransport* host = shw_java_transport(bridge, size);
   if (host == NULL) return shw_java_out_of_memory(err);
-  host->bridge = bridge;
-  host->size = size;
   shw_communicator_vtable table = SHW_COMMUNICATOR_VTABLE_INIT;
   table.capabilities = capabilities;
   table.rank = rank;
@@ -220,9 +193,9 @@ shw_status shw_java_communicator_create(void* bridge, int32_t rank, int32_t size
   table.work_test = host_work_test;
   table.work_release = host_work_release;
   table.abort = host_abort;
-  table.release = host_release;
+  table.release = shw_java_transport_release;
   const shw_status status = shw_communicator_create(&table, out, err);
-  if (status != SHW_OK) host_release(host);
+  if (status != SHW_OK) shw_java_transport_release(host);
   return status;
 }
 
