@@ -58,27 +58,31 @@ def add(left, right):
     return right if left is None else [a + b for a, b in zip(left, right, strict=True)]
 
 
+def step_alone(model, optimizer, step, shards, replicas=1, micro_batches=1):
+    """One process: micro-batches of a rank, then the shards in rank order, then the replicas, then the mean."""
+    total = None
+    for replica in range(replicas):
+        of_shards = None
+        for rank in range(replica * shards, (replica + 1) * shards):
+            own = None
+            for number in range(micro_batches):
+                own = add(own, torch.autograd.grad(loss_of(model, batch(step, rank, number)), list(model.parameters())))
+            of_shards = add(of_shards, own)
+        total = add(total, of_shards)
+    for param, grad in zip(model.parameters(), total, strict=True):
+        param.grad = grad * (1.0 / (shards * replicas))
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 def trained_alone(make_optimizer=sgd, shards=None, micro_batches=1, model=None, steps=STEPS):
-    """The whole model of one process that sums over shards in rank order, then over replicas, then scales."""
+    """The whole model of one process that takes the micro-batches of all ranks."""
     model = network() if model is None else model
     optimizer = make_optimizer(model)
     world = dist.get_world_size()
     shards = shards or world
     for step in range(steps):
-        total = None
-        for replica in range(world // shards):
-            of_shards = None
-            for shard in range(shards):
-                own = None
-                for number in range(micro_batches):
-                    loss = loss_of(model, batch(step, replica * shards + shard, number))
-                    own = add(own, torch.autograd.grad(loss, list(model.parameters())))
-                of_shards = add(of_shards, own)
-            total = add(total, of_shards)
-        for param, grad in zip(model.parameters(), total, strict=True):
-            param.grad = grad * (1.0 / world)
-        optimizer.step()
-        optimizer.zero_grad()
+        step_alone(model, optimizer, step, shards, world // shards, micro_batches)
     return model
 
 

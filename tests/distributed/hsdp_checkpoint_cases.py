@@ -4,7 +4,7 @@ import shardwright.torch
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import add, batch, loss_of, network, sharded
+from hsdp_cases import batch, loss_of, network, sharded, step_alone
 from shardwright.torch.hsdp import CPUOffloadPolicy, MixedPrecisionPolicy
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import DeviceMesh
@@ -15,19 +15,6 @@ MESHES = {"1": [0], "2": [0, 1], "3": [0, 1, 2], "4": [0, 1, 2, 3], "2x2": [[0, 
 
 def adamw(model):
     return torch.optim.AdamW(model.parameters(), lr=0.01)
-
-
-def step_alone(model, optimizer, step, shards, replicas):
-    """One process: shards in rank order, then replicas, then the mean."""
-    total = None
-    for replica in range(replicas):
-        of_shards = None
-        for rank in range(replica * shards, (replica + 1) * shards):
-            of_shards = add(of_shards, torch.autograd.grad(loss_of(model, batch(step, rank)), list(model.parameters())))
-        total = add(total, of_shards)
-    for param, grad in zip(model.parameters(), total, strict=True):
-        param.grad = grad * (1.0 / (shards * replicas))
-    optimizer.step()
 
 
 def train(model, optimizer, steps):

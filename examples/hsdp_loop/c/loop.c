@@ -9,12 +9,6 @@
 
 #include "network.h"
 
-#define RETURN_IF_FAILS(call)                            \
-  do {                                                   \
-    const shw_status status_of_call = (call);            \
-    if (status_of_call != SHW_OK) return status_of_call; \
-  } while (0)
-
 enum { NAME_BYTES = 40, WEIGHT = 0, BIAS = 1 };
 
 /* What one forward leaves for the backward. */

@@ -11,6 +11,13 @@
 extern "C" {
 #endif
 
+/* Leaves a function that returns a status. */
+#define RETURN_IF_FAILS(call)                            \
+  do {                                                   \
+    const shw_status status_of_call = (call);            \
+    if (status_of_call != SHW_OK) return status_of_call; \
+  } while (0)
+
 enum { LAYERS = 3, PARAMS = 2 * LAYERS, DIGEST_CHARS = 33 };
 
 /* Momenta are cut as the parameters are; parameter n is the weight or the bias of layer n / 2. */

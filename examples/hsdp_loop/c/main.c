@@ -11,12 +11,6 @@
 
 #include "loop.h"
 
-#define RETURN_IF_FAILS(call)                            \
-  do {                                                   \
-    const shw_status status_of_call = (call);            \
-    if (status_of_call != SHW_OK) return status_of_call; \
-  } while (0)
-
 enum { RANKS = 2 };
 
 /* What a thread gets, and what it leaves. */
