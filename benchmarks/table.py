@@ -22,7 +22,8 @@ def ratio(value):
 
 
 def disk(line):
-    return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "share_of_floor", ratio)]
+    share = spread(line, "share_of_floor", ratio) if "floor" in line else "-"
+    return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", share]
 
 
 def loaded_by_ranks(line):
@@ -69,6 +70,7 @@ DISK = ["threads", "time, median (min - max)", "GB/s", "share of the floor"]
 TABLES = [
     ("save_disk", None, DISK, disk, True),
     ("load_disk", None, DISK, disk, True),
+    ("torch_files", None, DISK, disk, True),
     ("convert", None, DISK, disk, True),
     ("save_ranks", None, DISK, disk, True),
     ("load_ranks", None, ["wanted", "cache", *DISK, "read / stored"], loaded_by_ranks, "world"),
