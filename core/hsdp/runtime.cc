@@ -214,6 +214,8 @@ Status Runtime::prefetch(const std::vector<UnitId>& units, Direction direction) 
   uint64_t ahead = 0;
   for (const UnitId each : units) {
     Unit& unit = *units_[static_cast<size_t>(each)];
+    // Its seal failed, on all ranks: it takes no part in training, though its creation foretold it.
+    if (!unit.is_sealed()) continue;
     ahead += unit.gathered_bytes();
     if (options_.prefetch_bytes_max > 0 && ahead > options_.prefetch_bytes_max) break;
     SHW_RETURN_IF_ERROR(direction == Direction::kForward ? unit.start_unshard()

@@ -3,6 +3,8 @@
 // One unit on one rank or two: what it takes, what it refuses, what it shows.
 #include "core/hsdp/unit.h"
 
+#include <array>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -167,6 +169,31 @@ TEST(Units, ARankThatCannotLayAUnitOutTellsTheOthers) {
   });
   EXPECT_FAILURE(outcomes[0], StatusCode::kInvalidArgument, "'layer'", "rank 1");
   EXPECT_FAILURE(outcomes[1], StatusCode::kInvalidArgument, "weight");
+}
+
+TEST(Units, AUnitWhoseSealFailedDoesNotStopTheOthers) {
+  const MeshShape shape{1, 2};
+  RankMeshes meshes(shape);
+  expect_all_ok(run_ranks(2, [&](int32_t rank) -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto context, context_of(&meshes, shape, rank));
+    SHW_ASSIGN_OR_RETURN(hsdp::Unit * first, context->create_unit("first", {}));
+    SHW_ASSIGN_OR_RETURN(hsdp::Unit * bad, context->create_unit("bad", {}));
+    SHW_ASSIGN_OR_RETURN(hsdp::Unit * last, context->create_unit("last", {}));
+    for (hsdp::Unit* each : {first, bad, last}) {
+      const int64_t rows = each == bad ? 4 + rank : 4;
+      SHW_RETURN_IF_ERROR(each->add_parameters({parameter("weight", {rows, 2})}));
+      EXPECT_EQ(each->seal().ok(), each != bad);
+    }
+    // Until an iteration has shown another order, units are gathered ahead as they were created.
+    SHW_RETURN_IF_ERROR(first->pre_forward({}));
+    SHW_RETURN_IF_ERROR(first->set_forward_prefetch(std::array{bad, last}));
+    SHW_RETURN_IF_ERROR(first->post_forward({}));
+    SHW_RETURN_IF_ERROR(first->pre_forward({}));
+    EXPECT_NE(last->state(), UnitState::kSharded);
+    SHW_RETURN_IF_ERROR(first->post_forward({}));
+    SHW_RETURN_IF_ERROR(last->pre_forward({}));
+    return last->post_forward({});
+  }));
 }
 
 TEST(Units, ReshardDropsAGatherAndItsWorkDoesNothing) {
