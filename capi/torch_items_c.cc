@@ -28,10 +28,11 @@ Result<exec::FileOfRank> read_file_name(const char* name) {
   SHW_RETURN_IF_ERROR(need_pointer(name, "name"));
   const auto file = torch_dcp::parse_data_file_name(name);
   if (file.has_value())
-    return exec::FileOfRank{file->rank, file->number, std::string(file->generation)};
+    return exec::FileOfRank{file->rank, file->number, std::string(file->generation),
+                            std::string(file->hint)};
   return bad_argument("name",
-                      "it is not of the form __RANK_NUMBER.GENERATION.distcp, with a generation of "
-                      "32 lower-case hex digits");
+                      "it is not of the form [HINT]__RANK_NUMBER.GENERATION.distcp, with a "
+                      "generation of 32 lower-case hex digits");
 }
 
 // {entry, offset, length} of each item, in the order in which write_alone writes.

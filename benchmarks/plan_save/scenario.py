@@ -32,7 +32,7 @@ def torch_variants(quick):
     beside = [world | {"name": f"between torch's collectives, {ranks} x {items}",
                        "contenders": ["shardwright_torch_sent_step", "torch_sent_step"]},
               world | {"name": f"torch's index, {ranks} x {items}",
-                       "contenders": ["shardwright_torch_index", "torch_index"]}]
+                       "contenders": ["shardwright_dcp_index", "shardwright_torch_index", "torch_index"]}]
     plan = {"name": f"torch's local plan, {tensors} tensors", "op": "plan", "line": local, "reps": 3,
             "params": {"bytes": tensors * 64, "tensors": tensors},
             "contenders": ["shardwright_torch_local_buffer", "shardwright_torch_local_items", "torch_local_plan"]}

@@ -40,8 +40,8 @@ Result<plan::WriteResult> write_alone(Runtime& runtime, std::shared_ptr<const St
   list.world_size = file.rank + 1;
   list.generation = file.generation;
   SHW_ASSIGN_OR_RETURN(list.items, all_items(*state));
-  const format::RankContents contents{*state, local, list,
-                                      options.digests && format->keeps_digests(), file.number};
+  const format::RankContents contents{
+      *state, local, list, options.digests && format->keeps_digests(), file.number, file.hint};
   return internal::write_rank_files({runtime, *format, contents, options, location, call});
 }
 

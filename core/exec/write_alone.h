@@ -20,6 +20,7 @@ struct FileOfRank {
   int32_t rank = 0;
   uint32_t number = 0;  // of several files of the rank
   std::string generation;
+  std::string hint = "";  // what its name begins with
 };
 
 // Writes each piece of each tensor in the order of the state, empty ones too, then its objects.

@@ -102,7 +102,9 @@ struct RankContents {
   const plan::LocalPlan& local;
   const plan::WriteList& list;
   bool digests = true;
-  uint32_t file_number = 0;  // of several files of a rank, each written by itself
+  // Of several files of a rank, each written by itself.
+  uint32_t file_number = 0;
+  std::string_view file_hint = "";  // what the name begins with
 
   // Of an entry: in a description rank 0 stands for each rank in turn.
   int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }

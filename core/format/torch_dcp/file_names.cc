@@ -28,7 +28,17 @@ bool take(std::string_view beginning, std::string_view* text) {
   return true;
 }
 
-// "__R_K", and what stands behind it.
+// What stands before "__R_K": nothing in it ends the name of a file, or looks like another file.
+std::string_view hint_of(std::string_view name) {
+  const size_t at = name.rfind("__");
+  const std::string_view hint = name.substr(0, at == std::string_view::npos ? 0 : at);
+  const bool is_own = hint.starts_with('.');
+  return is_own || hint.find_first_of(std::string_view("/\\\0", 3)) != std::string_view::npos
+             ? std::string_view()
+             : hint;
+}
+
+// "__R_K"; what stands behind it is left.
 bool take_rank_and_number(std::string_view* name) {
   return take("__", name) && take_digits(name) && take("_", name) && take_digits(name);
 }
@@ -42,7 +52,8 @@ std::string_view generation_at(std::string_view text) {
 }  // namespace
 
 std::string data_file_name(const DataFile& file) {
-  return fmt::format("__{}_{}.{}{}", file.rank, file.number, file.generation, kDataSuffix);
+  return fmt::format("{}__{}_{}.{}{}", file.hint, file.rank, file.number, file.generation,
+                     kDataSuffix);
 }
 
 std::string data_file_name(int32_t rank, std::string_view generation) {
@@ -52,9 +63,12 @@ std::string data_file_name(int32_t rank, std::string_view generation) {
 std::optional<DataFile> parse_data_file_name(std::string_view name) {
   DataFile file;
   file.generation = generation_of_file(name);
-  if (!name.starts_with("__") || file.generation.empty()) return std::nullopt;
+  if (file.generation.empty()) return std::nullopt;
+  file.hint = hint_of(name);
+  std::string_view numbers = name.substr(file.hint.size());
+  if (!take("__", &numbers)) return std::nullopt;
   const char* const end = name.data() + name.size();
-  const auto rank = std::from_chars(name.data() + 2, end, file.rank);
+  const auto rank = std::from_chars(numbers.data(), end, file.rank);
   if (rank.ec != std::errc() || file.rank >= kMaxWorldSize) return std::nullopt;
   if (std::from_chars(rank.ptr + 1, end, file.number).ec != std::errc()) return std::nullopt;
   return data_file_name(file) == name ? std::optional(file) : std::nullopt;
@@ -69,7 +83,9 @@ std::string journal_file_name(std::string_view generation) {
 }
 
 bool is_data_file(std::string_view name) {
-  if (!name.ends_with(kDataSuffix) || !take_rank_and_number(&name)) return false;
+  if (!name.ends_with(kDataSuffix)) return false;
+  name.remove_prefix(hint_of(name).size());
+  if (!take_rank_and_number(&name)) return false;
   return name == kDataSuffix || !generation_at(name.substr(1)).empty();
 }
 
@@ -78,6 +94,7 @@ std::string_view generation_of_file(std::string_view name) {
   std::string_view temporary = name;
   if (take(kIndexName, &temporary) && take(".", &temporary)) return generation_at(temporary);
   if (!name.ends_with(kDataSuffix)) return {};
+  name.remove_prefix(hint_of(name).size());
   return take_rank_and_number(&name) && take(".", &name) ? generation_at(name) : std::string_view();
 }
 

@@ -5,6 +5,7 @@
 //   .metadata                          the index; .metadata.GENERATION while it is written
 //   __R_K.distcp                       data of rank R, as torch names it
 //   __R_K.GENERATION.distcp            data of rank R, as it is written here
+//   HINT__R_K...                       the same of entries whose names begin with HINT
 //   .shardwright.GENERATION.digests    digests (digest_sidecar.h)
 //   .shardwright.GENERATION.journal    what a conversion has done so far
 //
@@ -24,10 +25,11 @@ struct DataFile {
   int32_t rank = 0;
   uint32_t number = 0;
   std::string_view generation;
+  std::string_view hint = "";
 };
 std::string data_file_name(const DataFile& file);
 std::string data_file_name(int32_t rank, std::string_view generation);  // the first one
-// What a name of that form says, nullopt for other names. The generation is a part of the name.
+// What a name of that form says, nullopt for other names. Generation and hint are parts of it.
 std::optional<DataFile> parse_data_file_name(std::string_view name);
 std::string digests_file_name(std::string_view generation);
 std::string journal_file_name(std::string_view generation);

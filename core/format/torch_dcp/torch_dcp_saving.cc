@@ -409,9 +409,8 @@ Result<std::vector<FileLayout>> TorchDcpWriter::lay_out(const Location& location
   const bool in_order = !storage::offers(*location.storage, storage::kPositionalWrite);
   SHW_ASSIGN_OR_RETURN(FileLayout layout,
                        lay_out_items(contents, in_order ? Framing::kOrdered : Framing::kAligned));
-  layout.key =
-      key_of(location,
-             data_file_name({contents.list.rank, contents.file_number, contents.list.generation}));
+  layout.key = key_of(location, data_file_name({contents.list.rank, contents.file_number,
+                                                contents.list.generation, contents.file_hint}));
   layout.names_prefix = location.prefix;
   std::vector<FileLayout> files;
   files.push_back(std::move(layout));

@@ -97,6 +97,24 @@ TEST(FileNames, AreToldFromThoseOfOthers) {
   EXPECT_FALSE(is_digests_file(journal_file_name(kGeneration)));
 }
 
+TEST(FileNames, MayBeginWithWhatTheirEntriesBeginWith) {
+  const DataFile file{3, 1, kGeneration, "model.layers_"};
+  const std::string name = data_file_name(file);
+  EXPECT_EQ(name, "model.layers___3_1." + kGeneration + ".distcp");
+  const auto parsed = parse_data_file_name(name);
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->hint, "model.layers_");
+  EXPECT_EQ(parsed->rank, 3);
+  EXPECT_EQ(parsed->number, 1U);
+  EXPECT_EQ(generation_of_file(name), kGeneration);
+  EXPECT_TRUE(is_data_file(name));
+  EXPECT_TRUE(is_data_file("rows__0_0.distcp"));
+  for (const std::string beginning : {"a/", "..", ".shardwright.", "a\\", std::string("a\0", 2)}) {
+    EXPECT_FALSE(is_data_file(beginning + "__0_0.distcp")) << beginning;
+    EXPECT_FALSE(parse_data_file_name(beginning + data_file_name(7, kGeneration)).has_value());
+  }
+}
+
 TEST(RankItems, DetailsAreReadAsTheyWereWritten) {
   WrittenItems items;
   items.items = {{0, 1000, 384, 48}, {1024, 500, 0, 500}};

@@ -29,7 +29,7 @@ from ._archives import Archives, may_be_more
 from .planner import DamagedObjectError, InvalidPlanError, UntrustedObjectError, _nested
 from .planner._values import is_placed_tensor, wanted_chunks
 
-_BYTES, _PICKLE, _ARCHIVE = "application/octet-stream", "application/python-pickle", "application/x-torch-save"
+_BYTES, _PICKLE, ARCHIVE = "application/octet-stream", "application/python-pickle", "application/x-torch-save"
 _DEPTH_MAX = 200
 _SCALARS = (type(None), bool, int, float, str)
 
@@ -176,10 +176,21 @@ class FlatState(State):
     # ---- objects ----
 
     def _add_objects(self) -> None:
-        contents = [(b"", _BYTES) if self._writable else _content(entry) for entry in self._objects]
+        contents = [(b"", _BYTES) if self._writable else self._content(entry) for entry in self._objects]
         native.shw_state_add_objects(self._handle, {
             "count": len(contents), "names": [entry.name for entry in self._objects], "data": [data for data, _ in contents],
             "content_types": [kind.encode() for _, kind in contents], "paths": [entry.path for entry in self._objects]})
+
+    def _content(self, entry: ObjectEntry) -> tuple[bytes, str]:
+        """What is stored of an object, and of which kind it is."""
+        where = entry.name.decode("utf-8", "backslashreplace")
+        value = entry.value
+        if type(value) in _SCALARS and (type(value) is not float or math.isfinite(value)):
+            with contextlib.suppress(InvalidArgumentError):  # text that is no UTF-8
+                return _json.encode(entry.value, where), _json.CONTENT_TYPE
+        stream = io.BytesIO()
+        _stored_objects.write(entry.value, where, stream)
+        return stream.getvalue(), ARCHIVE
 
     def _value_of(self, data: bytes, content_type: str, where: str, trust_pickle: bool,
                   allow_types: tuple[Any, ...] | None) -> Any:
@@ -190,7 +201,7 @@ class FlatState(State):
                 value = _json.decode(data, where)
                 archive = self._archives.read(where) if self._archives is not None and may_be_more(value) else None
                 return value if archive is None else _stored_objects.read(archive, self._trusted, self._allow_types)
-            if content_type == _ARCHIVE:
+            if content_type == ARCHIVE:
                 return _stored_objects.read(io.BytesIO(data), self._trusted, self._allow_types)
             if content_type == _PICKLE:
                 return _stored_objects.read_pickle(data, self._trusted, self._allow_types)
@@ -205,14 +216,3 @@ def _is_plain(value: Any) -> bool:
     """Whether the native loop takes a tensor as it lies."""
     return (type(value) in (torch.Tensor, torch.nn.Parameter) and value.dtype != torch.float4_e2m1fn_x2 and value.layout == torch.strided
             and not hasattr(value, "global_shape") and not value.is_conj() and not value.is_neg())
-
-
-def _content(entry: ObjectEntry) -> tuple[bytes, str]:
-    where = entry.name.decode("utf-8", "backslashreplace")
-    value = entry.value
-    if type(value) in _SCALARS and (type(value) is not float or math.isfinite(value)):
-        with contextlib.suppress(InvalidArgumentError):  # text that is no UTF-8
-            return _json.encode(entry.value, where), _json.CONTENT_TYPE
-    stream = io.BytesIO()
-    _stored_objects.write(entry.value, where, stream)
-    return stream.getvalue(), _ARCHIVE

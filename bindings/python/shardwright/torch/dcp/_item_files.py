@@ -175,6 +175,6 @@ def write_digests(folder: str, index: bytes, found: list[bytes], durability: dic
 
 def digests_file_of(name: str) -> str | None:
     """The file of digests that goes with a file of data of that name; None for names that have no generation."""
-    parts = name.split(".")
+    parts = name.rsplit(".", 2)  # what Megatron puts in front may have dots
     known = len(parts) == 3 and len(parts[1]) == 32 and not set(parts[1]) - set("0123456789abcdef")
     return f".shardwright.{parts[1]}.digests" if known else None

@@ -81,10 +81,14 @@ class _Boxes(torch.Tensor):
 
     def __create_write_items__(self, fqn: str, object: Any, index: int | None = None) -> list[WriteItem]:
         """One item per box; a box that occurs twice gives two, so that the check of the whole plan finds them."""
-        boxes = [*self._unique, *(box for box, _ in self._repeated)]
+        boxes = self.write_boxes()
         numbered = index is None and len(self._shards) > 1
         hints: Iterable[int | None] = range(len(boxes)) if numbered else [index] * len(boxes)
         return [_write_item(fqn, box, self.size(), hint) for box, hint in zip(boxes, hints, strict=True)]
+
+    def write_boxes(self) -> list[TensorBox]:
+        """What a save writes: every box, one that occurs twice too."""
+        return [*self._unique, *(box for box, _ in self._repeated)]
 
     def __create_chunk_list__(self) -> list[ChunkStorageMetadata]:
         """The boxes to read."""

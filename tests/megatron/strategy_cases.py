@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two ranks do with our strategies inside megatron-core's own save and load, and with our queues."""
+import concurrent.futures
+import json
+import multiprocessing
+import os
+from unittest import mock
+
+import originals
+import rank_cases
+import shardwright
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from megatron.core.dist_checkpointing.strategies import async_utils, base, common
+from rank_cases import assert_equal, data_of, emptied, original, state
+from shardwright.torch import megatron as ours
+from shardwright.torch.megatron.strategies import installing, torch_dist
+from shardwright.torch.megatron.strategies._pending import Pending, wait_until_ended
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+# ---- vocabulary ----
+
+KINDS = original.mapping
+
+
+def full_state(rank, axis=0):
+    """Sharded entries, and common ones, which Megatron stores by itself."""
+    return {"sharded": state(KINDS, rank, axis), "iteration": 7}
+
+
+def saver(**options):
+    return ours.TorchDistSaveShardedStrategy("torch_dist", 1, **options)
+
+
+def save(tree, path, strategy, **options):
+    path.mkdir(exist_ok=True)
+    dist.barrier()
+    return original.serialization.save(tree, str(path), strategy, **options)
+
+
+def load(rank, path, strategy, axis=1):
+    request = {"sharded": emptied(state(KINDS, rank, axis))}
+    return original.serialization.load(request, str(path), strategy)
+
+
+def expected(rank, axis=1):
+    return {"sharded": data_of(state(KINDS, rank, axis)), "iteration": 7}
+
+
+def failure_of(function):
+    try:
+        function()
+    except Exception as e:
+        return e
+    raise AssertionError("it was to fail")
+
+
+# ---- cases ----
+
+@case
+def each_loads_what_the_other_saved(folder, rank):
+    """Along another axis, in all four combinations; digests hold, and nothing of ours is in the index."""
+    savers = {"ours": saver(), "theirs": original.strategies.TorchDistSaveShardedStrategy("torch_dist", 1)}
+    for name, strategy in savers.items():
+        save(full_state(rank), folder / name, strategy)
+        for loader in (ours.TorchDistLoadShardedStrategy(), original.strategies.TorchDistLoadShardedStrategy()):
+            assert_equal(load(rank, folder / name, loader), expected(rank))
+    assert rank_cases.stored_chunks(folder / "ours") == rank_cases.stored_chunks(folder / "theirs")
+    assert b"shardwright" not in (folder / "ours" / ".metadata").read_bytes()
+    saver().save(state(KINDS, rank), folder / "alone")  # without Megatron's marker it is a directory of torch DCP
+    with shardwright.open(folder / "alone") as checkpoint:
+        report = checkpoint.verify(deep=True).to_dict()
+        assert checkpoint.format == "torch-dcp" and report["digests"] and not report["damage"], report
+
+
+@case
+def a_checkpoint_is_replaced_and_its_marker_goes_first(folder, rank):
+    """The marker would vouch for the common state of one checkpoint and the tensors of another."""
+    for options in ({}, {"separation_hint": "rows"}):
+        path = folder / f"c{len(options)}"
+        for value in (1.0, 2.0):
+            tree = full_state(rank)
+            tree["sharded"]["rows"].data.fill_(value)
+            save(tree, path, saver(**options))
+            assert torch.equal(load(rank, path, ours.TorchDistLoadShardedStrategy())["sharded"]["rows"], torch.full((8, 3), value))
+        dist.barrier()
+        broken = state(KINDS, rank)
+        if rank == 1:
+            broken["rows"].data = None
+        failure_of(lambda: saver(**options).save(broken, path))
+        assert (path / "metadata.json").exists(), "nothing has been touched"
+        dist.barrier()
+        request = saver(**options).async_save(state(KINDS, rank), path)
+        assert not (path / "metadata.json").exists()
+        request.execute_sync()
+
+
+@case
+def a_state_that_grows_is_saved_whole_however_often_it_was_saved(folder, rank):
+    """With `cached_metadata` the original leaves a key out that came after the second save."""
+    strategy = saver(cached_metadata=True)
+    for count in range(4):
+        tree = full_state(rank)
+        if count == 3:
+            tree["sharded"]["late"] = KINDS.ShardedTensor.from_rank_offsets("late", torch.full((2,), 1.0 + rank), (0, rank, 2))
+        save(tree, folder / f"c{count}", strategy)
+    request = {"late": KINDS.ShardedTensor.from_rank_offsets("late", torch.zeros(4), replica_id=rank)}
+    found = ours.TorchDistLoadShardedStrategy().load(request, folder / "c3")
+    assert torch.equal(found["late"], torch.tensor([1.0, 1, 2, 2]))
+
+
+@case
+def ours_pass_the_checks_of_the_original(folder, rank):
+    assert isinstance(saver(), base.AsyncSaveShardedStrategy) and isinstance(saver(), base.SaveShardedStrategy)
+    assert isinstance(ours.TorchDistLoadShardedStrategy(), base.LoadShardedStrategy)
+    assert not isinstance(saver(), base.LoadShardedStrategy)
+    ours.register_default_torch_strategies()
+    found = ours.get_default_strategy(ours.StrategyAction.SAVE_SHARDED, "torch_dist", 1)
+    assert type(found) is ours.TorchDistSaveShardedStrategy and (found.backend, found.version) == ("torch_dist", 1)
+    assert "zarr" in str(failure_of(lambda: ours.get_default_strategy(ours.StrategyAction.LOAD_SHARDED, "zarr", 1)))
+    wrapped = original.fully_parallel.FullyParallelSaveStrategyWrapper(saver())
+    save(full_state(rank), folder / "c", wrapped)
+    reader = original.fully_parallel.FullyParallelLoadStrategyWrapper(ours.TorchDistLoadShardedStrategy(),
+                                                                      exchange_algo="gather_object")
+    assert_equal(load(rank, folder / "c", reader), expected(rank))
+
+
+@case
+def a_save_in_the_background_is_finalized_by_either_queue(folder, rank):
+    """Tensors change as soon as the call returns; the marker comes after the data."""
+    async_utils.mp = original_without_fork(async_utils.mp)
+    queues = {"ours": ours.AsyncCallsQueue(), "persistent": ours.AsyncCallsQueue(persistent=True),
+              "theirs": async_utils.AsyncCallsQueue()}
+    for name, calls in queues.items():
+        tree = full_state(rank)
+        request = save(tree, folder / name, saver(), async_sharded_save=True)
+        for leaf in ours.nested_values(tree["sharded"]):
+            if hasattr(leaf, "local_shape"):
+                leaf.data.fill_(-5)
+        assert not (folder / name / "metadata.json").exists()
+        dist.barrier()
+        assert calls.schedule_async_request(request) == 0 and calls.get_num_unfinalized_calls() == 1
+        assert calls.maybe_finalize_async_calls(blocking=True) == [0] and calls.get_num_unfinalized_calls() == 0
+        assert json.loads((folder / name / "metadata.json").read_text())["sharded_backend"] == "torch_dist"
+        assert_equal(load(rank, folder / name, original.strategies.TorchDistLoadShardedStrategy()), expected(rank))
+        calls.close()
+
+
+def original_without_fork(module):
+    return module if isinstance(module, originals.WithoutFork) else originals.WithoutFork(module)
+
+
+@case
+def another_process_waits_for_a_save_and_its_death_harms_nobody(folder, rank):
+    """What Megatron's queues do with the function of a request."""
+    request = save(full_state(rank), folder / "c", saver(), async_sharded_save=True)
+    spawned = multiprocessing.get_context("spawn").Process(target=request.async_fn, args=request.async_fn_args)
+    spawned.start()
+    killed = multiprocessing.get_context("spawn").Process(target=request.async_fn, args=request.async_fn_args)
+    killed.start()
+    killed.kill()
+    killed.join()
+    spawned.join()
+    assert spawned.exitcode == 0
+    request.execute_sync()
+    assert_equal(load(rank, folder / "c", ours.TorchDistLoadShardedStrategy()), expected(rank))
+    path = request.async_fn_args[0]
+    assert not os.path.exists(path)
+
+
+@case
+def a_process_that_waits_is_held_until_the_end(folder, rank):
+    """The lock is what holds it: it is still waiting while the save is, and is let go by the end."""
+    save_that_lasts = concurrent.futures.Future()
+    pending = Pending(save_that_lasts)
+    waiting, told = multiprocessing.get_context("spawn"), multiprocessing.get_context("spawn").Queue()
+    process = waiting.Process(target=_wait_and_tell, args=(pending.arguments, told))
+    process.start()
+    assert told.get() == "waits"
+    # It can end only by the lock; were that not held, the line after it would be there before the end is.
+    process.join(timeout=1.0)
+    assert process.exitcode is None and told.empty()
+    save_that_lasts.set_result(None)
+    assert told.get() == "ended"
+    process.join()
+    wait_until_ended(*pending.arguments)  # of a save that has ended
+
+
+def _wait_and_tell(arguments, told):
+    told.put("waits")
+    wait_until_ended(*arguments)
+    told.put("ended")
+
+
+@case
+def what_fails_on_one_rank_raises_on_both_and_leaves_no_marker(folder, rank):
+    def broken(tree):
+        if rank == 1:
+            tree["sharded"]["rows"].data = None
+        return tree
+
+    for options in ({}, {"separation_hint": "rows"}):
+        for background in (False, True):
+            error = failure_of(lambda: save(broken(full_state(rank)), folder / "c", saver(**options),
+                                            validate_access_integrity=False, async_sharded_save=background))
+            assert "rows" in str(error) and isinstance(error, shardwright.errors.ShardwrightError), error
+    assert not (folder / "c" / "metadata.json").exists()
+    (folder / "file").write_text("")
+    dist.barrier()
+    for options in ({}, {"separation_hint": "rows"}):
+        error = failure_of(lambda: saver(**options).save(state(KINDS, rank), folder / "file" / "c"))
+        assert "file" in str(error), error
+        request = saver(**options).async_save(state(KINDS, rank), folder / "file" / "c")
+        calls, later = ours.AsyncCallsQueue(), []
+        request.add_finalize_fn(lambda: later.append(1))
+        calls.schedule_async_request(request)
+        error = failure_of(lambda: calls.maybe_finalize_async_calls(blocking=True))
+        assert "file" in str(error) and later == [] and calls.get_num_unfinalized_calls() == 0
+    wrong = {"sharded": emptied(state(KINDS, rank))}
+    if rank == 1:
+        wrong["sharded"]["rows"].local_shape = (9, 9)
+    error = failure_of(lambda: ours.TorchDistLoadShardedStrategy().load(wrong["sharded"], folder / "c"))
+    assert "rows" in str(error), error
+
+
+@case
+def a_queue_tells_all_ranks_of_the_first_failure(folder, rank):
+    """Of functions that are not ours, too: no finalizer runs, and the next request is served."""
+    def write(first, second):
+        if rank == 1:
+            raise OSError("no room")
+
+    for persistent in (False, True):
+        calls, later = ours.AsyncCallsQueue(persistent), []
+        calls.schedule_async_request(ours.AsyncRequest(write, (1, 2), [lambda: later.append("never")]))
+        calls.schedule_async_request(ours.AsyncRequest(None, (), [lambda: later.append("next")]))
+        error = failure_of(lambda: calls.maybe_finalize_async_calls(blocking=True))
+        assert "rank 1" in str(error) and "no room" in str(error) and later == []
+        assert calls.maybe_finalize_async_calls(blocking=True) == [1] and later == ["next"]
+        calls.close()
+    staged = []
+    calls = ours.AsyncCallsQueue()
+    calls.schedule_async_request(ours.AsyncRequest(lambda *a: staged.append(a), (1, None, 3), [], preload_fn=lambda: 2))
+    assert calls.maybe_finalize_async_calls(blocking=True) == [0] and staged == [(1, 2, 3)]
+    frozen = ours.AsyncRequest(None, (), []).freeze()
+    assert isinstance(failure_of(lambda: frozen.add_finalize_fn(print)), RuntimeError)
+
+
+@case
+def one_call_lets_the_original_use_ours(folder, rank):
+    """Without a strategy, in the background too; small files are replaced in one step; all of it is undone."""
+    names = [(original.strategies, "TorchDistSaveShardedStrategy"), (original.strategies, "TorchDistLoadShardedStrategy"),
+             (async_utils, "AsyncCallsQueue"), (original.serialization, "save_config"),
+             (common.TorchCommonSaveStrategy, "save_common")]
+    before = [getattr(owner, name) for owner, name in names]
+    with ours.install():
+        assert isinstance(failure_of(ours.install), shardwright.errors.FailedPreconditionError)
+        for background in (False, True):
+            for count in (1.0, 2.0):
+                tree = full_state(rank)
+                tree["sharded"]["rows"].data.fill_(count)
+                request = save(tree, folder / f"c{background}", None, async_sharded_save=background)
+                if background:
+                    calls = async_utils.AsyncCallsQueue()
+                    calls.schedule_async_request(request)
+                    calls.maybe_finalize_async_calls(blocking=True)
+                found = load(rank, folder / f"c{background}", None)
+                assert torch.equal(found["sharded"]["rows"], torch.full((8, 3), count)) and found["iteration"] == 7
+            assert list((folder / f"c{background}").glob(".shardwright.*.digests"))
+            assert not list((folder / f"c{background}").glob("*.tmp"))
+    assert [getattr(owner, name) for owner, name in names] == before
+    save(full_state(rank), folder / "theirs", None)
+    assert not list((folder / "theirs").glob(".shardwright.*"))
+
+
+@case
+def no_marker_vouches_for_a_mixture_when_the_job_ends_anywhere(folder, rank):
+    """Each step of publishing fails in turn. Then Megatron sees the old checkpoint, or none."""
+    steps = [(installing, "replace_file"), (installing, "remove_file"), (torch_dist, "remove_file")]
+    with ours.install():
+        for number, (owner, name) in enumerate(steps):
+            path = folder / f"c{number}"
+            save(full_state(rank), path, None)
+            with mock.patch.object(owner, name, side_effect=OSError("the job ends here")):
+                if owner is torch_dist:
+                    failure_of(lambda: saver().save(state(KINDS, rank), path))
+                elif rank == 0:
+                    failure_of(lambda: common.TorchCommonSaveStrategy("torch", 1).save_common({"iteration": 8}, path))
+            dist.barrier()
+            if (path / "metadata.json").exists():
+                assert_equal(load(rank, path, None), expected(rank))
+            assert (path / "metadata.json").exists() == (name == "remove_file")
+            dist.barrier()
+
+
+@case
+def entries_of_a_hint_lie_apart_and_can_be_removed(folder, rank):
+    for background in (False, True):
+        path = folder / f"c{background}"
+        request = save(full_state(rank), path, saver(separation_hint="rows"), async_sharded_save=background)
+        if background:
+            request.execute_sync()
+        names = sorted(file.name for file in path.glob("*.distcp"))
+        assert [sum(name.startswith(what) for name in names) for what in ("rows__", "__")] == [2, 2], names
+        assert_equal(load(rank, path, original.strategies.TorchDistLoadShardedStrategy()), expected(rank))
+        before = dcp.FileSystemReader(path).read_metadata()
+        dist.barrier()
+        if rank == 0:
+            ours.TorchDistLoadShardedStrategy().remove_sharded_tensors(path, "rows")
+        dist.barrier()
+        after = dcp.FileSystemReader(path).read_metadata()
+        assert [after.version, after.storage_meta.save_id] == [before.version, before.storage_meta.save_id] and before.version
+        assert set(before.state_dict_metadata) - set(after.state_dict_metadata) == {"rows"}
+        assert not list(path.glob("rows*"))
+        request = {"sharded": emptied(state(KINDS, rank, 1))}
+        del request["sharded"]["rows"]
+        found = original.serialization.load(request, str(path))
+        wanted = expected(rank)
+        del wanted["sharded"]["rows"]
+        assert_equal(found, wanted)
+        assert "rows" in str(failure_of(lambda: load(rank, path, ours.TorchDistLoadShardedStrategy())))
+
+
+@case
+def metadata_is_a_request_of_everything(folder, rank):
+    save(full_state(rank), folder / "c", saver())
+    theirs, strategy = original.strategies.TorchDistLoadShardedStrategy(), ours.TorchDistLoadShardedStrategy()
+    tensors = strategy.load_tensors_metadata(folder / "c")
+    assert {key: (t.global_shape, t.dtype) for key, t in tensors.items()} == {
+        key: (t.global_shape, t.dtype) for key, t in theirs.load_tensors_metadata(folder / "c").items()}
+    found = strategy.load_sharded_metadata(folder / "c")
+    assert set(found) == set(theirs.load_sharded_metadata(folder / "c"))
+    loaded = strategy.load({key: value for key, value in found.items()}, folder / "c")
+    assert torch.equal(loaded["rows"], rank_cases.WHOLE["rows"]) and loaded["own/shard_1_2"] == {"rank": 1, "list": [1, 1]}
+    assert set(strategy.cached_global_metadata.state_dict_metadata) == set(found)
