@@ -5,9 +5,15 @@
 #[path = "../../../../examples/hsdp_loop/rust/src/training.rs"]
 mod training;
 
+#[path = "support/ranks.rs"]
+mod ranks;
+
+use ranks::{
+    COLUMNS, ROWS, Transport, alone, ends_of_threads, iterate, meshes, message_of, on_ranks, weight, with_layer,
+};
 use shardwright::hsdp::{
     Communicator, Content, EstimatedUnit, EstimatedWorld, GradState, HostCommunicator, Hsdp, HsdpOptions, Lane,
-    MemoryKind, Mesh, Operation, Param, Phase, Setting, Unit, UnitLayout, UnitOptions, UnitState, estimate,
+    MemoryKind, Mesh, Operation, Param, Phase, Setting, UnitLayout, UnitOptions, UnitState, estimate,
     fake_communicator, over, thread_communicators,
 };
 use shardwright::{
@@ -111,41 +117,7 @@ fn ends_over_collectives(size: i32) -> Vec<Communicator> {
     thread_collectives(size).unwrap().into_iter().map(|end| over(end).unwrap()).collect()
 }
 
-fn ends_of_threads(size: i32) -> Vec<Communicator> {
-    thread_communicators(size).unwrap()
-}
-
-type Transport = fn(i32) -> Vec<Communicator>;
-
 // ---- ranks ----
-
-/// A mesh for each rank, of one axis or of replicas and shards.
-fn meshes(shards: i32, replicas: i32, transport: Transport) -> Vec<Mesh> {
-    let shape = [i64::from(replicas), i64::from(shards)];
-    let shape = if replicas > 1 { &shape[..] } else { &shape[1..] };
-    let mut made: Vec<_> = (0..shards * replicas).map(|rank| Mesh::new(shape, rank).unwrap()).collect();
-    for replica in 0..replicas {
-        for (shard, end) in transport(shards).iter().enumerate() {
-            let rank = replica as usize * shards as usize + shard;
-            made[rank].set_communicator(shape.len() as i32 - 1, Lane::Gather, end).unwrap();
-        }
-    }
-    for shard in 0..if replicas > 1 { shards } else { 0 } {
-        for (replica, end) in transport(replicas).iter().enumerate() {
-            made[replica * shards as usize + shard as usize].set_communicator(0, Lane::Gather, end).unwrap();
-        }
-    }
-    made
-}
-
-fn on_ranks<T: Send>(meshes: Vec<Mesh>, body: impl Fn(i32, Mesh) -> T + Sync) -> Vec<T> {
-    std::thread::scope(|threads| {
-        let body = &body;
-        let started: Vec<_> =
-            meshes.into_iter().enumerate().map(|(rank, mesh)| threads.spawn(move || body(rank as i32, mesh))).collect();
-        started.into_iter().map(|rank| rank.join().unwrap()).collect()
-    })
-}
 
 fn options_of(replicas: i32) -> HsdpOptions {
     match replicas {
@@ -189,34 +161,6 @@ fn a_collective_of_bytes_gives_the_same_bits() {
 }
 
 // ---- one small unit ----
-
-const ROWS: usize = 5;
-const COLUMNS: usize = 3;
-
-fn weight() -> Vec<f32> {
-    (0..ROWS * COLUMNS).map(|n| n as f32 + 1.0).collect()
-}
-
-fn with_layer(mesh: &Mesh, options: &UnitOptions) -> Result<(Hsdp, Unit)> {
-    let mut hsdp = Hsdp::new(mesh, &HsdpOptions::new().timeout(Some(Duration::from_secs(60))))?;
-    let weight = weight();
-    let unit = hsdp.add_unit("layer", options, &[Param::new("weight", &[ROWS as i64, COLUMNS as i64], &weight)])?;
-    Ok((hsdp, unit))
-}
-
-fn iterate(hsdp: &mut Hsdp, unit: Unit, value: f32) -> Result<()> {
-    hsdp.pre_forward(unit)?;
-    assert_eq!(hsdp.full::<f32>(unit, 0)?.len(), ROWS * COLUMNS);
-    hsdp.post_forward(unit)?;
-    hsdp.pre_backward(unit)?;
-    hsdp.add_grads(unit, &[(0, &[value; ROWS * COLUMNS][..])])?;
-    hsdp.post_backward(unit)?;
-    hsdp.finalize_backward()
-}
-
-fn alone() -> (Hsdp, Unit) {
-    with_layer(&Mesh::new(&[1], 0).unwrap(), &UnitOptions::default()).unwrap()
-}
 
 #[test]
 fn gradients_are_averaged_and_clipped() {
@@ -322,12 +266,6 @@ fn memory_is_foretold() {
 }
 
 // ---- what is wrong ----
-
-fn message_of(outcome: Result<impl std::fmt::Debug>, kind: ErrorKind) -> String {
-    let error = outcome.unwrap_err();
-    assert_eq!(error.kind(), kind, "{error}");
-    error.message().to_owned()
-}
 
 #[test]
 fn arguments_are_checked() {

@@ -44,6 +44,7 @@ mod estimate;
 mod host_communicator;
 mod mesh;
 mod options;
+mod settings;
 mod units;
 
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
@@ -51,7 +52,8 @@ pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};
 pub use host_communicator::{HostCommunicator, Operation};
 pub use mesh::{Lane, Mesh};
 pub use options::{
-    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, ReduceOp, Reshard, Setting, UnitLayout,
-    UnitOptions, UnitState, Unused,
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, Reshard, UnitLayout, UnitOptions, UnitState,
+    Unused,
 };
+pub use settings::{ReduceOp, Setting, UnitSettings};
 pub use units::{Hsdp, LocalBox, Unit};

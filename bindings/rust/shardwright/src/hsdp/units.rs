@@ -6,8 +6,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
-    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, RawSetting, Setting, UnitOptions, UnitState,
-    tensor_of, with_batch,
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, tensor_of, with_batch,
 };
 use crate::layout::Layout;
 use crate::memory::{as_bytes, borrowed, borrowed_mut};
@@ -42,7 +41,7 @@ pub struct LocalBox {
 /// [`post_forward`](Hsdp::post_forward), [`pre_backward`](Hsdp::pre_backward), [`add_grads`](Hsdp::add_grads),
 /// [`post_backward`](Hsdp::post_backward). A call that is not legal in the state of the unit is FAILED_PRECONDITION naming both.
 pub struct Hsdp {
-    handle: *mut ffi::shw_hsdp,
+    pub(super) handle: *mut ffi::shw_hsdp,
     number: u64,
     units: Vec<*mut ffi::shw_hsdp_unit>,
 }
@@ -77,7 +76,7 @@ impl Hsdp {
         Ok(Unit { context: self.number, number: self.units.len() - 1 })
     }
 
-    fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
+    pub(super) fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
         match self.units.get(unit.number) {
             Some(&handle) if unit.context == self.number => Ok(handle),
             _ => Err(Error::new(ErrorKind::InvalidArgument, format!("{unit:?} belongs to another context"))),
@@ -285,53 +284,6 @@ impl Hsdp {
     pub fn reset(&mut self) -> Result<()> {
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_reset(self.handle) }?)
-    }
-
-    // ---- settings ----
-
-    /// Whether no backward follows in this iteration.
-    pub fn set_is_last_backward(&mut self, is_last: bool) -> Result<()> {
-        // SAFETY: the handle lives.
-        Ok(unsafe { raw::hsdp_set_i64(self.handle, ffi::SHW_HSDP_IS_LAST_BACKWARD, is_last.into()) }?)
-    }
-
-    /// Sets a value in all units, equally on all ranks.
-    pub fn set(&mut self, setting: Setting) -> Result<()> {
-        for value in setting.raw() {
-            // SAFETY: the handle lives.
-            match value {
-                RawSetting::Whole(key, value) => unsafe { raw::hsdp_set_i64(self.handle, key, value) }?,
-                RawSetting::Real(key, value) => unsafe { raw::hsdp_set_f64(self.handle, key, value) }?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets a value of one unit, equally on all ranks.
-    pub fn set_of(&mut self, unit: Unit, setting: Setting) -> Result<()> {
-        for value in setting.raw() {
-            // SAFETY: the handle lives.
-            match value {
-                RawSetting::Whole(key, value) => unsafe { raw::hsdp_unit_set_i64(self.raw(unit)?, key, value) }?,
-                RawSetting::Real(key, value) => unsafe { raw::hsdp_unit_set_f64(self.raw(unit)?, key, value) }?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Units that are gathered ahead when the unit runs in the phase, in place of what the order of the last iteration says.
-    pub fn set_prefetch(&mut self, unit: Unit, phase: Phase, ahead: &[Unit]) -> Result<()> {
-        let handles = ahead.iter().map(|each| self.raw(*each)).collect::<Result<Vec<_>>>()?;
-        let key =
-            if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD_PREFETCH } else { ffi::SHW_HSDP_BACKWARD_PREFETCH };
-        // SAFETY: the handles live for the call.
-        Ok(unsafe { raw::hsdp_unit_set_units(self.raw(unit)?, key, handles.as_ptr().cast(), handles.len() as u64) }?)
-    }
-
-    /// A parameter gets no gradients, or gets them again, from the next pre_forward on.
-    pub fn set_frozen(&mut self, unit: Unit, index: usize, is_frozen: bool) -> Result<()> {
-        // SAFETY: the handle lives.
-        Ok(unsafe { raw::hsdp_unit_set_frozen(self.raw(unit)?, index as u64, is_frozen.into()) }?)
     }
 
     // ---- what is there ----
