@@ -168,7 +168,8 @@ impl Drop for Job {
     }
 }
 
-fn answer(status: ffi::shw_status, err: *mut ffi::shw_error) -> Result<bool> {
+/// Of a call that waits: true when it has ended, false when the time passed.
+pub(crate) fn answer(status: ffi::shw_status, err: *mut ffi::shw_error) -> Result<bool> {
     if status == ffi::SHW_PENDING {
         return Ok(false);
     }

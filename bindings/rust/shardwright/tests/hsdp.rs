@@ -190,7 +190,8 @@ fn boxes_layouts_and_states_are_told() {
         assert_eq!(hsdp.layout(unit, 0).unwrap().rank_count(), 2);
         assert_eq!((hsdp.param_count(unit).unwrap(), hsdp.param_name(unit, 0).unwrap()), (1, "weight".to_owned()));
         assert_eq!(hsdp.state(unit).unwrap(), UnitState::Sharded);
-        hsdp.begin_unshard(unit).unwrap();
+        let gather = hsdp.begin_unshard(unit).unwrap();
+        drop(gather); // it goes on in the unit
         assert_eq!(hsdp.state(unit).unwrap(), UnitState::Gathering);
         let early = hsdp.update::<f32>(unit, 0, |_, _| unreachable!()).unwrap_err();
         assert_eq!(early.kind(), ErrorKind::FailedPrecondition);

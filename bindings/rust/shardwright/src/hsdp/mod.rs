@@ -46,6 +46,7 @@ mod mesh;
 mod options;
 mod settings;
 mod units;
+mod work;
 
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
 pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};
@@ -57,3 +58,4 @@ pub use options::{
 };
 pub use settings::{ReduceOp, Setting, UnitSettings};
 pub use units::{Hsdp, LocalBox, Unit};
+pub use work::Work;

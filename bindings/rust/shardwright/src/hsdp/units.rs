@@ -76,6 +76,11 @@ impl Hsdp {
         Ok(Unit { context: self.number, number: self.units.len() - 1 })
     }
 
+    /// Of this context, in the process.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
         match self.units.get(unit.number) {
             Some(&handle) if unit.context == self.number => Ok(handle),
@@ -153,22 +158,6 @@ impl Hsdp {
 
     // ---- single steps ----
 
-    /// Gathers; the unit is unsharded afterwards.
-    pub fn unshard(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the work is released once.
-        unsafe { self.finish(raw::hsdp_unit_unshard(self.raw(unit)?)) }
-    }
-
-    /// Begins to gather; [`Hsdp::wait`] ends it.
-    pub fn begin_unshard(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the gather goes on in the unit when its work is released.
-        unsafe {
-            let work = raw::hsdp_unit_unshard(self.raw(unit)?)?;
-            ffi::shw_work_release(work);
-        }
-        Ok(())
-    }
-
     /// Waits for a gather under way; nothing where there is none.
     pub fn wait(&mut self, unit: Unit) -> Result<()> {
         // SAFETY: the handle lives.
@@ -180,24 +169,6 @@ impl Hsdp {
         let phase = if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD } else { ffi::SHW_HSDP_BACKWARD };
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_unit_reshard(self.raw(unit)?, phase) }?)
-    }
-
-    /// Packs the gradients that were handed in, reshards, and reduces into the gradient of the shard (or the partial sum).
-    pub fn reduce(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the work is released once.
-        unsafe { self.finish(raw::hsdp_unit_reduce(self.raw(unit)?)) }
-    }
-
-    /// # Safety
-    /// The work is of this context.
-    unsafe fn finish(
-        &self,
-        work: std::result::Result<*mut ffi::shw_work, shardwright_sys::error::RawError>,
-    ) -> Result<()> {
-        let work = work?;
-        let outcome = unsafe { raw::work_wait(work, -1) };
-        unsafe { ffi::shw_work_release(work) };
-        Ok(outcome?)
     }
 
     // ---- memory ----
