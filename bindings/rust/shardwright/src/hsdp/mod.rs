@@ -41,6 +41,7 @@
 
 mod communicator;
 mod estimate;
+mod gradients;
 mod host_communicator;
 mod mesh;
 mod options;

@@ -6,10 +6,10 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
-    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, tensor_of, with_batch,
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, with_batch,
 };
 use crate::layout::Layout;
-use crate::memory::{as_bytes, borrowed, borrowed_mut};
+use crate::memory::{borrowed, borrowed_mut};
 use crate::state::State;
 use crate::text::sized_text;
 use shardwright_sys::{ffi, raw};
@@ -118,30 +118,6 @@ impl Hsdp {
     pub fn pre_backward(&mut self, unit: Unit) -> Result<()> {
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_unit_pre_backward(self.raw(unit)?) }?)
-    }
-
-    /// Hands in gradients of whole parameters by their numbers, all or none: a copy is added to what is there.
-    /// INVALID_ARGUMENT where the elements do not fill the shape of the parameter.
-    pub fn add_grads<T: Element>(&mut self, unit: Unit, grads: &[(usize, &[T])]) -> Result<()> {
-        let handle = self.raw(unit)?;
-        let shapes = grads
-            .iter()
-            .map(|(index, _)| Ok(self.local_box(unit, *index)?.global_shape))
-            .collect::<Result<Vec<_>>>()?;
-        let (mut params, mut tensors) = (Vec::new(), Vec::new());
-        for ((index, data), shape) in grads.iter().zip(&shapes) {
-            let elements: i64 = shape.iter().product();
-            if data.len() as i64 != elements {
-                let text = format!("gradient of parameter {index} has {} elements, its shape is {shape:?}", data.len());
-                return Err(Error::new(ErrorKind::InvalidArgument, text));
-            }
-            params.push(*index as u64);
-            tensors.push(tensor_of(T::DTYPE, shape, Some(as_bytes(data))));
-        }
-        // SAFETY: everything lives for the call, which copies.
-        Ok(unsafe {
-            raw::hsdp_unit_add_grads(handle, params.as_ptr(), tensors.as_ptr(), params.len() as u64, ffi::SHW_HSDP_ADD)
-        }?)
     }
 
     /// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say.
