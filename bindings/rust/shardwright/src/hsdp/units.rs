@@ -8,11 +8,13 @@ use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
     Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, with_batch,
 };
+use crate::job::Handle;
 use crate::layout::Layout;
 use crate::memory::{borrowed, borrowed_mut};
 use crate::state::State;
 use crate::text::sized_text;
 use shardwright_sys::{ffi, raw};
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A unit of an [`Hsdp`], by its number there.
@@ -44,6 +46,8 @@ pub struct Hsdp {
     pub(super) handle: *mut ffi::shw_hsdp,
     number: u64,
     units: Vec<*mut ffi::shw_hsdp_unit>,
+    context: Context,
+    readers: Vec<Weak<Handle>>, // saves of the shards
 }
 
 // SAFETY: calls come from any thread, one at a time, which &mut and &self without Sync ensure.
@@ -61,7 +65,13 @@ impl Hsdp {
         let options = options.raw(mesh.handle());
         // SAFETY: context, mesh and options live for the call.
         let handle = unsafe { raw::hsdp_create(context.handle(), &options) }?;
-        Ok(Hsdp { handle, number: COUNT.fetch_add(1, Ordering::Relaxed), units: Vec::new() })
+        Ok(Hsdp {
+            handle,
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
+            units: Vec::new(),
+            context: context.clone(),
+            readers: Vec::new(),
+        })
     }
 
     /// Makes a unit of these parameters, numbered from 0, and cuts them: all ranks call it. The name is for messages, and equal on all
@@ -79,6 +89,10 @@ impl Hsdp {
     /// Of this context, in the process.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
     }
 
     pub(super) fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
@@ -169,12 +183,10 @@ impl Hsdp {
 
     /// Changes this rank's part of a parameter by its gradient, as an optimizer does; the gradient is empty where there is none.
     /// What was gathered before is of no use afterwards, and a gather of the unit under way is FAILED_PRECONDITION: call
-    /// [`Hsdp::step_event`] before then.
+    /// [`Hsdp::step_event`] before then. Waits for saves in the background that read the shards.
     pub fn update<T: Element>(&mut self, unit: Unit, index: usize, change: impl FnOnce(&mut [T], &[T])) -> Result<()> {
-        if self.state(unit)? == UnitState::Gathering {
-            let text = "the unit is being gathered, and its shard is read: call step_event before it changes";
-            return Err(Error::new(ErrorKind::FailedPrecondition, text));
-        }
+        self.check_not_gathered(unit)?;
+        self.wait_for_readers();
         // SAFETY: shard and gradient are different memory, nobody reads the shard, and &mut self keeps others away.
         unsafe {
             let local = self.view(unit, ffi::SHW_HSDP_VIEW_LOCAL, index)?;
@@ -184,6 +196,24 @@ impl Hsdp {
             change(param, grad);
         }
         self.step_event()
+    }
+
+    fn check_not_gathered(&self, unit: Unit) -> Result<()> {
+        if self.state(unit)? != UnitState::Gathering {
+            return Ok(());
+        }
+        let text = "the unit is being gathered, and its shard is read: call step_event before it changes";
+        Err(Error::new(ErrorKind::FailedPrecondition, text))
+    }
+
+    /// A save that reads the shards from now on.
+    pub(super) fn read_by(&mut self, save: Weak<Handle>) {
+        self.readers.retain(|each| each.strong_count() > 0);
+        self.readers.push(save);
+    }
+
+    fn wait_for_readers(&mut self) {
+        self.readers.drain(..).filter_map(|save| save.upgrade()).for_each(|save| save.wait_until_unread());
     }
 
     fn view(&self, unit: Unit, view: i32, index: usize) -> Result<ffi::shw_tensor> {
@@ -308,11 +338,22 @@ impl Hsdp {
 
     /// Adds what this rank holds of all units to a state, under `prefix` followed by the names of the parameters, with their
     /// layouts: a save plans them without asking other ranks, and any number of ranks loads them. The state has the memory
-    /// to itself as long as it lives. After a load into it call [`Hsdp::step_event`]. FAILED_PRECONDITION where gradients still travel.
+    /// to itself as long as it lives. After a load into it call [`Hsdp::step_event`]. FAILED_PRECONDITION where gradients still travel,
+    /// or shards are being gathered. Waits for saves in the background that read the shards.
     pub fn add_to_state<'a>(&'a mut self, prefix: &str, content: Content, state: &mut State<'a>) -> Result<()> {
-        let what = if content == Content::Grads { ffi::SHW_HSDP_GRADS } else { ffi::SHW_HSDP_PARAMS };
+        for number in 0..self.units.len() {
+            self.check_not_gathered(Unit { context: self.number, number })?; // a load would change what others read
+        }
+        self.wait_for_readers();
         // SAFETY: the state borrows self for its life, and keeps the context alive beside that.
-        Ok(unsafe { raw::hsdp_add_to_state(self.handle, prefix.as_bytes(), what, state.handle()) }?)
+        unsafe { self.lend(prefix, content, state.handle()) }
+    }
+
+    /// # Safety
+    /// Nobody changes the memory while the state is used, and it has it to itself where it is loaded.
+    pub(super) unsafe fn lend(&self, prefix: &str, content: Content, state: *mut ffi::shw_state) -> Result<()> {
+        let what = if content == Content::Grads { ffi::SHW_HSDP_GRADS } else { ffi::SHW_HSDP_PARAMS };
+        Ok(unsafe { raw::hsdp_add_to_state(self.handle, prefix.as_bytes(), what, state) }?)
     }
 }
 
