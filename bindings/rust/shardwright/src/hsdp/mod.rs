@@ -39,6 +39,7 @@
 //! Memory of the library is seen as slices that the borrow checker ends before the next change: whole parameters while a unit is
 //! unsharded ([`Hsdp::full`]), the part of this rank ([`Hsdp::local`]) and its gradient ([`Hsdp::grad`]).
 
+mod allocator;
 mod background;
 mod communicator;
 mod estimate;
@@ -50,6 +51,7 @@ mod settings;
 mod units;
 mod work;
 
+pub use allocator::{ALIGNMENT, HostAllocator};
 pub use background::{FinishedSave, SaveJob};
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
 pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};

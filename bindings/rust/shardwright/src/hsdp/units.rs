@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
+use crate::hsdp::allocator::{HostAllocator, table_of};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
     Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, with_batch,
@@ -77,9 +78,41 @@ impl Hsdp {
     /// Makes a unit of these parameters, numbered from 0, and cuts them: all ranks call it. The name is for messages, and equal on all
     /// ranks; INVALID_ARGUMENT on all of them where they disagree, naming the unit and a rank that differs.
     pub fn add_unit(&mut self, name: &str, options: &UnitOptions, params: &[Param]) -> Result<Unit> {
+        self.make_unit(name, options, params, |_| Ok(()))
+    }
+
+    /// As [`Hsdp::add_unit`], with memory of the host for whole parameters: asked for when the unit is gathered, given back when it is
+    /// resharded.
+    pub fn add_unit_in(
+        &mut self,
+        allocator: impl HostAllocator,
+        name: &str,
+        options: &UnitOptions,
+        params: &[Param],
+    ) -> Result<Unit> {
+        self.make_unit(name, options, params, |unit| {
+            let table = table_of(allocator);
+            // SAFETY: on success the library owns `user`; on failure it is taken back here.
+            unsafe { raw::hsdp_unit_set_allocator(unit, &table) }.map_err(|error| {
+                if let Some(release) = table.release {
+                    unsafe { release(table.user) };
+                }
+                error.into()
+            })
+        })
+    }
+
+    fn make_unit(
+        &mut self,
+        name: &str,
+        options: &UnitOptions,
+        params: &[Param],
+        prepare: impl FnOnce(*mut ffi::shw_hsdp_unit) -> Result<()>,
+    ) -> Result<Unit> {
         // SAFETY: name and options live for the call.
         let unit = unsafe { raw::hsdp_unit_create(self.handle, name.as_bytes(), &options.raw()) }?;
         self.units.push(unit);
+        prepare(unit)?;
         // SAFETY: elements are borrowed until the unit is sealed, which is before they go; a unit that fails to be is never sealed.
         with_batch(params, |batch| unsafe { raw::hsdp_unit_add_params(unit, batch) })??;
         unsafe { raw::hsdp_unit_seal(unit) }?;
