@@ -14,7 +14,7 @@ use ranks::{
 use shardwright::hsdp::{
     Communicator, Content, EstimatedUnit, EstimatedWorld, GradState, HostCommunicator, Hsdp, HsdpOptions, Lane,
     MemoryKind, Mesh, Operation, Param, Phase, Setting, UnitLayout, UnitOptions, UnitState, estimate,
-    fake_communicator, over, thread_communicators,
+    fake_communicator, open_communicator, over, thread_communicators,
 };
 use shardwright::{
     Checkpoint, Context, DType, Error, ErrorKind, LoadOptions, Location, Result, SaveOptions, State, load_at, save_at,
@@ -264,6 +264,27 @@ fn memory_is_foretold() {
         .map(|kind| estimate(std::slice::from_ref(&unit), &world, &HsdpOptions::default(), kind).unwrap().peak_bytes);
     assert_eq!(measured, [foretold, foretold]);
     assert!(foretold.iter().all(|bytes| *bytes > 0));
+}
+
+#[test]
+fn ranks_talk_through_a_plugin() {
+    let context = Context::builder().build().unwrap();
+    message_of(open_communicator(&context, "sample_team", "rust 0 2"), ErrorKind::NotFound);
+    // SAFETY: it is one of ours.
+    unsafe { context.load_plugin("sample_team") }.unwrap();
+    let mut places: Vec<_> = (0..2).map(|rank| Mesh::new(&[2], rank).unwrap()).collect();
+    for (rank, mesh) in places.iter_mut().enumerate() {
+        let end = open_communicator(&context, "sample_team", &format!("rust {rank} 2")).unwrap();
+        assert_eq!((end.rank(), end.size()), (rank as i32, 2));
+        mesh.set_communicator(0, Lane::Gather, &end).unwrap();
+    }
+    on_ranks(places, |_, mesh| {
+        let (mut hsdp, unit) = with_layer(&mesh, &UnitOptions::default()).unwrap();
+        hsdp.unshard(unit).unwrap();
+        assert_eq!(hsdp.full::<f32>(unit, 0).unwrap(), weight());
+    });
+    let text = message_of(open_communicator(&context, "sample_team", "rust 0"), ErrorKind::InvalidArgument);
+    assert!(text.contains("NAME RANK SIZE"), "{text}");
 }
 
 // ---- what is wrong ----
