@@ -69,7 +69,7 @@
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_context_(plugins|open_|load_plugin)";
+%rename("$ignore", regextarget=1) "^shw_context_(plugins|open_(storage|collective|device))$";
 /* Tables of functions, memory of the host and lists of handles: bindings/java/native has them. */
 %ignore shw_communicator_create;
 %rename("$ignore", regextarget=1) "^shw_communicator_(all_gather|all_to_all|reduce_scatter|all_reduce|broadcast|barrier)$";
@@ -257,6 +257,7 @@ SHW_JAVA_BYTES(const char *, key, key_size)
 SHW_JAVA_BYTES(const char *, prefix, prefix_size)
 SHW_JAVA_BYTES(const char *, expected_version, expected_version_size)
 SHW_JAVA_BYTES(const char *, message, message_size)
+SHW_JAVA_BYTES(const char *, config, config_size)
 SHW_JAVA_BYTES(const void *, data, size)
 SHW_JAVA_BYTES(const void *, plan, plan_size)
 

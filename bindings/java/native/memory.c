@@ -59,7 +59,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   if (pthread_key_create(&attached, detach) != 0) return JNI_ERR;
   const int bound = shw_java_bind_errors(env) == 0 && shw_java_bind_log(env) == 0 &&
                     shw_java_bind_storage(env) == 0 && shw_java_bind_collective(env) == 0 &&
-                    shw_java_bind_communicator(env) == 0;
+                    shw_java_bind_communicator(env) == 0 && shw_java_bind_allocator(env) == 0;
   return bound ? JNI_VERSION_1_8 : JNI_ERR;
 }
 

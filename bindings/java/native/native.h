@@ -119,6 +119,9 @@ shw_status shw_java_hsdp_set_memory(shw_hsdp_unit* unit, uint64_t first, uint64_
                                     const int64_t* memory, const uint64_t* sizes, shw_error** err);
 shw_status shw_java_hsdp_set_units(shw_hsdp_unit* unit, int32_t key, const int64_t* units,
                                    uint64_t count, shw_error** err);
+/* Whole parameters lie in memory of a HostAllocatorBridge; `bridge` is the global reference that
+ * shw_java_reference gave. */
+shw_status shw_java_hsdp_set_allocator(shw_hsdp_unit* unit, void* bridge, shw_error** err);
 /* units: ten numbers each, the fields of shw_hsdp_unit_options from `flags` to `unused`, behind
  * them SHW_HSDP_ESTIMATE_ flags and the number of its parameters, which lie one unit behind the
  * other. */
@@ -134,6 +137,7 @@ shw_status shw_java_hsdp_estimate(uint64_t unit_count, const int64_t* units, con
 int shw_java_bind_storage(JNIEnv* env);
 int shw_java_bind_collective(JNIEnv* env);
 int shw_java_bind_communicator(JNIEnv* env);
+int shw_java_bind_allocator(JNIEnv* env);
 int shw_java_bind_log(JNIEnv* env);
 int shw_java_bind_errors(JNIEnv* env);
 void shw_java_log(void* user, int32_t level, const shw_log_record* record);

@@ -38,6 +38,7 @@ shw_status shw_java_hsdp_add_grads(shw_hsdp_unit* unit, const uint64_t* params, 
                                    uint64_t count, int32_t mode, shw_error** err);
 shw_status shw_java_hsdp_set_memory(shw_hsdp_unit* unit, uint64_t first, uint64_t count, const int64_t* memory,
                                     const uint64_t* sizes, shw_error** err);
+shw_status shw_java_hsdp_set_allocator(shw_hsdp_unit* unit, void* bridge, shw_error** err);
 shw_status shw_java_hsdp_set_units(shw_hsdp_unit* unit, int32_t key, const int64_t* units, uint64_t count, shw_error** err);
 shw_status shw_java_hsdp_estimate(uint64_t unit_count, const int64_t* units, const char* names,
                                   const uint64_t* name_offsets, const int64_t* facts, const int64_t* shapes,

@@ -4,11 +4,13 @@
 use shardwright_sys::error::copy_text;
 use shardwright_sys::{ffi, raw};
 use std::ffi::{CStr, CString, c_void};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result, quietly};
 use crate::limits::span_ns;
+use crate::text::c_path;
 
 /// Severity of a log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,6 +173,17 @@ impl Context {
         }
         let context = Context::builder().build()?;
         Ok(SHARED.get_or_init(|| context).clone())
+    }
+
+    /// Loads a plugin: a file when the path has a slash, else the name of one that is looked for in `SHW_PLUGIN_PATH` and beside the
+    /// library. Twice does nothing. NOT_FOUND when there is none, UNIMPLEMENTED for one of another version.
+    ///
+    /// # Safety
+    /// A plugin is native code, which keeps what the interface of plugins asks.
+    pub unsafe fn load_plugin(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        // SAFETY: handle and text live for the call.
+        Ok(unsafe { raw::context_load_plugin(self.handle(), path.as_ptr()) }?)
     }
 
     /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. DEADLINE_EXCEEDED when jobs still

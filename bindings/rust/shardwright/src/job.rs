@@ -10,6 +10,7 @@ use crate::report::Report;
 use crate::state::State;
 use shardwright_sys::error::RawError;
 use shardwright_sys::{ffi, raw};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// State of a job.
@@ -48,7 +49,7 @@ impl JobState {
 /// A save or load in the background. It owns state and collective until [`Job::finish`] gives them back. Dropping a job that is still running
 /// cancels it and waits for its end, because the memory that it reads goes with it.
 pub struct Job {
-    handle: *mut ffi::shw_job,
+    handle: Arc<Handle>,
     held: Option<Held>,
     _progress: Option<ProgressListener>,
     _context: Context,
@@ -73,10 +74,41 @@ pub struct Finished {
     pub collective: Option<Collective>,
 }
 
+/// The job of the library, for whoever has to know whether it still reads tensors.
+pub(crate) struct Handle(*mut ffi::shw_job);
+
 // SAFETY: jobs may be used from any thread.
-unsafe impl Send for Job {}
+unsafe impl Send for Handle {}
 // SAFETY: as above.
-unsafe impl Sync for Job {}
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// Waits until the tensors are no longer read, whatever became of the job.
+    pub(crate) fn wait_until_unread(&self) {
+        // SAFETY: the handle lives as long as self; an error is an end, too, and is asked for elsewhere.
+        while unsafe { ffi::shw_job_wait_staged(self.0, -1, std::ptr::null_mut()) } == ffi::SHW_PENDING {}
+        if !matches!(self.state(), JobState::Staged | JobState::Succeeded) {
+            self.wait_for_end();
+        }
+    }
+
+    fn state(&self) -> JobState {
+        // SAFETY: the handle lives as long as self.
+        JobState::of(unsafe { ffi::shw_job_poll(self.0) })
+    }
+
+    fn wait_for_end(&self) {
+        // SAFETY: as in wait_until_unread.
+        while unsafe { ffi::shw_job_wait(self.0, -1, std::ptr::null_mut()) } == ffi::SHW_PENDING {}
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_job_release(self.0) }
+    }
+}
 
 impl Job {
     pub(crate) fn new(
@@ -86,6 +118,7 @@ impl Job {
         progress: &Option<ProgressListener>,
         context: Context,
     ) -> Job {
+        let handle = Arc::new(Handle(handle));
         Job { handle, held: Some(Held { state, collective }), _progress: progress.clone(), _context: context }
     }
 
@@ -93,7 +126,7 @@ impl Job {
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         let mut err = std::ptr::null_mut();
         // SAFETY: the handle lives as long as self.
-        let status = unsafe { ffi::shw_job_wait(self.handle, span_ns(timeout), &mut err) };
+        let status = unsafe { ffi::shw_job_wait(self.handle.0, span_ns(timeout), &mut err) };
         answer(status, err)
     }
 
@@ -101,14 +134,13 @@ impl Job {
     pub fn wait_staged(&self, timeout: Option<Duration>) -> Result<bool> {
         let mut err = std::ptr::null_mut();
         // SAFETY: the handle lives as long as self.
-        let status = unsafe { ffi::shw_job_wait_staged(self.handle, span_ns(timeout), &mut err) };
+        let status = unsafe { ffi::shw_job_wait_staged(self.handle.0, span_ns(timeout), &mut err) };
         answer(status, err)
     }
 
     /// State now.
     pub fn state(&self) -> JobState {
-        // SAFETY: the handle lives as long as self.
-        JobState::of(unsafe { ffi::shw_job_poll(self.handle) })
+        self.handle.state()
     }
 
     /// True once the job is terminal.
@@ -119,19 +151,19 @@ impl Job {
     /// How far it is.
     pub fn progress(&self) -> Result<Progress> {
         // SAFETY: the handle lives as long as self; the stage is static text.
-        unsafe { Ok(Progress::of(&raw::job_progress(self.handle)?)) }
+        unsafe { Ok(Progress::of(&raw::job_progress(self.handle.0)?)) }
     }
 
     /// Asks the job to stop; it still ends in a terminal state.
     pub fn cancel(&self) {
         // SAFETY: the handle lives as long as self.
-        unsafe { ffi::shw_job_cancel(self.handle) }
+        unsafe { ffi::shw_job_cancel(self.handle.0) }
     }
 
     /// Report of a job that succeeded; FAILED_PRECONDITION before.
     pub fn report(&self) -> Result<Report> {
         // SAFETY: the handle lives as long as self.
-        Ok(Report::new(unsafe { raw::job_report(self.handle) }?))
+        Ok(Report::new(unsafe { raw::job_report(self.handle.0) }?))
     }
 
     /// Waits for the end, whatever it is, and gives back what the job used.
@@ -139,15 +171,15 @@ impl Job {
     /// # Panics
     /// Goes on with the panic of a callback that ended the job.
     pub fn finish(mut self) -> Finished {
-        self.wait_for_end();
+        self.handle.wait_for_end();
         let outcome = self.wait(None).and_then(|_| self.report());
         let Held { state, collective } = self.held.take().expect("a job is finished once");
         Finished { outcome, state, collective }
     }
 
-    fn wait_for_end(&self) {
-        // SAFETY: the handle lives as long as self; an error is an end, too, and is asked for elsewhere.
-        while unsafe { ffi::shw_job_wait(self.handle, -1, std::ptr::null_mut()) } == ffi::SHW_PENDING {}
+    /// Nothing once the job is gone, which then reads nothing.
+    pub(crate) fn reader(&self) -> Weak<Handle> {
+        Arc::downgrade(&self.handle)
     }
 }
 
@@ -161,14 +193,13 @@ impl Drop for Job {
     fn drop(&mut self) {
         if !self.is_done() {
             self.cancel();
-            self.wait_for_end();
+            self.handle.wait_for_end();
         }
-        // SAFETY: owned, released once.
-        unsafe { ffi::shw_job_release(self.handle) }
     }
 }
 
-fn answer(status: ffi::shw_status, err: *mut ffi::shw_error) -> Result<bool> {
+/// Of a call that waits: true when it has ended, false when the time passed.
+pub(crate) fn answer(status: ffi::shw_status, err: *mut ffi::shw_error) -> Result<bool> {
     if status == ffi::SHW_PENDING {
         return Ok(false);
     }

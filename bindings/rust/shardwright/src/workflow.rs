@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::info::Steps;
 use crate::job::Job;
 use crate::limits::span_ns;
-use crate::options::{ConvertOptions, LoadOptions, OpenOptions, SaveOptions, options};
+use crate::options::{CSaveOptions, ConvertOptions, LoadOptions, OpenOptions, SaveOptions, options};
+use crate::progress::ProgressListener;
 use crate::report::Report;
 use crate::state::State;
 use crate::storage::Storage;
@@ -173,13 +174,23 @@ pub fn save_async_at(
     collective: Option<Collective>,
     options: &SaveOptions,
 ) -> Result<Job> {
+    start_save(context, state, collective, &options.progress, || Ok((CLocation::of(location)?, options.to_c()?)))
+}
+
+/// Saves in the background to where, and how, `prepare` says, which may also add to the state.
+pub(crate) fn start_save(
+    context: &Context,
+    state: State<'static>,
+    collective: Option<Collective>,
+    progress: &Option<ProgressListener>,
+    prepare: impl FnOnce() -> Result<(CLocation, CSaveOptions)>,
+) -> Result<Job> {
     let end = collective.as_ref().map_or(std::ptr::null_mut(), Collective::handle);
-    let prepare = || Ok((CLocation::of(location)?, options.to_c()?));
     let (at, c) = or_decline_job(ffi::SHW_CALL_SAVE, context, end, prepare)?;
     // SAFETY: the state's memory is owned by it, and the job keeps it and the collective until it is terminal.
     let handle =
         unsafe { raw::save_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), end, &c.options) }?;
-    Ok(Job::new(handle, state, collective, &options.progress, context.clone()))
+    Ok(Job::new(handle, state, collective, progress, context.clone()))
 }
 
 /// Makes the memory into which jobs of the shared context copy such a state, so that the first copy is as fast as later ones.

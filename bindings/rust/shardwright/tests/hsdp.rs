@@ -5,10 +5,16 @@
 #[path = "../../../../examples/hsdp_loop/rust/src/training.rs"]
 mod training;
 
+#[path = "support/ranks.rs"]
+mod ranks;
+
+use ranks::{
+    COLUMNS, ROWS, Transport, alone, ends_of_threads, iterate, meshes, message_of, on_ranks, weight, with_layer,
+};
 use shardwright::hsdp::{
     Communicator, Content, EstimatedUnit, EstimatedWorld, GradState, HostCommunicator, Hsdp, HsdpOptions, Lane,
-    MemoryKind, Mesh, Operation, Param, Phase, Setting, Unit, UnitLayout, UnitOptions, UnitState, estimate,
-    fake_communicator, over, thread_communicators,
+    MemoryKind, Mesh, Operation, Param, Phase, Setting, UnitLayout, UnitOptions, UnitState, estimate,
+    fake_communicator, open_communicator, over, thread_communicators,
 };
 use shardwright::{
     Checkpoint, Context, DType, Error, ErrorKind, LoadOptions, Location, Result, SaveOptions, State, load_at, save_at,
@@ -111,41 +117,7 @@ fn ends_over_collectives(size: i32) -> Vec<Communicator> {
     thread_collectives(size).unwrap().into_iter().map(|end| over(end).unwrap()).collect()
 }
 
-fn ends_of_threads(size: i32) -> Vec<Communicator> {
-    thread_communicators(size).unwrap()
-}
-
-type Transport = fn(i32) -> Vec<Communicator>;
-
 // ---- ranks ----
-
-/// A mesh for each rank, of one axis or of replicas and shards.
-fn meshes(shards: i32, replicas: i32, transport: Transport) -> Vec<Mesh> {
-    let shape = [i64::from(replicas), i64::from(shards)];
-    let shape = if replicas > 1 { &shape[..] } else { &shape[1..] };
-    let mut made: Vec<_> = (0..shards * replicas).map(|rank| Mesh::new(shape, rank).unwrap()).collect();
-    for replica in 0..replicas {
-        for (shard, end) in transport(shards).iter().enumerate() {
-            let rank = replica as usize * shards as usize + shard;
-            made[rank].set_communicator(shape.len() as i32 - 1, Lane::Gather, end).unwrap();
-        }
-    }
-    for shard in 0..if replicas > 1 { shards } else { 0 } {
-        for (replica, end) in transport(replicas).iter().enumerate() {
-            made[replica * shards as usize + shard as usize].set_communicator(0, Lane::Gather, end).unwrap();
-        }
-    }
-    made
-}
-
-fn on_ranks<T: Send>(meshes: Vec<Mesh>, body: impl Fn(i32, Mesh) -> T + Sync) -> Vec<T> {
-    std::thread::scope(|threads| {
-        let body = &body;
-        let started: Vec<_> =
-            meshes.into_iter().enumerate().map(|(rank, mesh)| threads.spawn(move || body(rank as i32, mesh))).collect();
-        started.into_iter().map(|rank| rank.join().unwrap()).collect()
-    })
-}
 
 fn options_of(replicas: i32) -> HsdpOptions {
     match replicas {
@@ -190,34 +162,6 @@ fn a_collective_of_bytes_gives_the_same_bits() {
 
 // ---- one small unit ----
 
-const ROWS: usize = 5;
-const COLUMNS: usize = 3;
-
-fn weight() -> Vec<f32> {
-    (0..ROWS * COLUMNS).map(|n| n as f32 + 1.0).collect()
-}
-
-fn with_layer(mesh: &Mesh, options: &UnitOptions) -> Result<(Hsdp, Unit)> {
-    let mut hsdp = Hsdp::new(mesh, &HsdpOptions::new().timeout(Some(Duration::from_secs(60))))?;
-    let weight = weight();
-    let unit = hsdp.add_unit("layer", options, &[Param::new("weight", &[ROWS as i64, COLUMNS as i64], &weight)])?;
-    Ok((hsdp, unit))
-}
-
-fn iterate(hsdp: &mut Hsdp, unit: Unit, value: f32) -> Result<()> {
-    hsdp.pre_forward(unit)?;
-    assert_eq!(hsdp.full::<f32>(unit, 0)?.len(), ROWS * COLUMNS);
-    hsdp.post_forward(unit)?;
-    hsdp.pre_backward(unit)?;
-    hsdp.add_grads(unit, &[(0, &[value; ROWS * COLUMNS][..])])?;
-    hsdp.post_backward(unit)?;
-    hsdp.finalize_backward()
-}
-
-fn alone() -> (Hsdp, Unit) {
-    with_layer(&Mesh::new(&[1], 0).unwrap(), &UnitOptions::default()).unwrap()
-}
-
 #[test]
 fn gradients_are_averaged_and_clipped() {
     on_ranks(meshes(2, 1, ends_of_threads), |rank, mesh| {
@@ -246,7 +190,8 @@ fn boxes_layouts_and_states_are_told() {
         assert_eq!(hsdp.layout(unit, 0).unwrap().rank_count(), 2);
         assert_eq!((hsdp.param_count(unit).unwrap(), hsdp.param_name(unit, 0).unwrap()), (1, "weight".to_owned()));
         assert_eq!(hsdp.state(unit).unwrap(), UnitState::Sharded);
-        hsdp.begin_unshard(unit).unwrap();
+        let gather = hsdp.begin_unshard(unit).unwrap();
+        drop(gather); // it goes on in the unit
         assert_eq!(hsdp.state(unit).unwrap(), UnitState::Gathering);
         let early = hsdp.update::<f32>(unit, 0, |_, _| unreachable!()).unwrap_err();
         assert_eq!(early.kind(), ErrorKind::FailedPrecondition);
@@ -321,13 +266,28 @@ fn memory_is_foretold() {
     assert!(foretold.iter().all(|bytes| *bytes > 0));
 }
 
-// ---- what is wrong ----
-
-fn message_of(outcome: Result<impl std::fmt::Debug>, kind: ErrorKind) -> String {
-    let error = outcome.unwrap_err();
-    assert_eq!(error.kind(), kind, "{error}");
-    error.message().to_owned()
+#[test]
+fn ranks_talk_through_a_plugin() {
+    let context = Context::builder().build().unwrap();
+    message_of(open_communicator(&context, "sample_team", "rust 0 2"), ErrorKind::NotFound);
+    // SAFETY: it is one of ours.
+    unsafe { context.load_plugin("sample_team") }.unwrap();
+    let mut places: Vec<_> = (0..2).map(|rank| Mesh::new(&[2], rank).unwrap()).collect();
+    for (rank, mesh) in places.iter_mut().enumerate() {
+        let end = open_communicator(&context, "sample_team", &format!("rust {rank} 2")).unwrap();
+        assert_eq!((end.rank(), end.size()), (rank as i32, 2));
+        mesh.set_communicator(0, Lane::Gather, &end).unwrap();
+    }
+    on_ranks(places, |_, mesh| {
+        let (mut hsdp, unit) = with_layer(&mesh, &UnitOptions::default()).unwrap();
+        hsdp.unshard(unit).unwrap();
+        assert_eq!(hsdp.full::<f32>(unit, 0).unwrap(), weight());
+    });
+    let text = message_of(open_communicator(&context, "sample_team", "rust 0"), ErrorKind::InvalidArgument);
+    assert!(text.contains("NAME RANK SIZE"), "{text}");
 }
+
+// ---- what is wrong ----
 
 #[test]
 fn arguments_are_checked() {

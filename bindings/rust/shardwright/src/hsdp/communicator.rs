@@ -49,7 +49,7 @@ pub fn over(collective: Collective) -> Result<Communicator> {
     Ok(Communicator(unsafe { raw::communicator_create_over(collective.handle()) }?))
 }
 
-/// A communicator of a plugin of the context, made from text that the plugin understands.
+/// A communicator of a plugin that the context has loaded ([`Context::load_plugin`]), made from text that the plugin understands.
 pub fn open_communicator(context: &Context, plugin: &str, config: &str) -> Result<Communicator> {
     let plugin = CString::new(plugin)
         .map_err(|_| crate::Error::new(ErrorKind::InvalidArgument, format!("plugin name {plugin:?} holds a NUL")))?;

@@ -39,19 +39,28 @@
 //! Memory of the library is seen as slices that the borrow checker ends before the next change: whole parameters while a unit is
 //! unsharded ([`Hsdp::full`]), the part of this rank ([`Hsdp::local`]) and its gradient ([`Hsdp::grad`]).
 
+mod allocator;
+mod background;
 mod communicator;
 mod estimate;
+mod gradients;
 mod host_communicator;
 mod mesh;
 mod options;
+mod settings;
 mod units;
+mod work;
 
+pub use allocator::{ALIGNMENT, HostAllocator};
+pub use background::{FinishedSave, SaveJob};
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
 pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};
 pub use host_communicator::{HostCommunicator, Operation};
 pub use mesh::{Lane, Mesh};
 pub use options::{
-    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, ReduceOp, Reshard, Setting, UnitLayout,
-    UnitOptions, UnitState, Unused,
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, Reshard, UnitLayout, UnitOptions, UnitState,
+    Unused,
 };
+pub use settings::{ReduceOp, Setting, UnitSettings};
 pub use units::{Hsdp, LocalBox, Unit};
+pub use work::Work;

@@ -37,8 +37,6 @@ pub struct HsdpOptions {
 impl HsdpOptions {
     /// As C has them, of a mesh that may be NULL.
     pub(super) fn raw(&self, mesh: *mut ffi::shw_hsdp_mesh) -> ffi::shw_hsdp_options {
-        // In C 0 is the default and -1 is none.
-        let or_none = |value: i32| if value == 0 { -1 } else { value };
         ffi::shw_hsdp_options {
             struct_size: size_of::<ffi::shw_hsdp_options>() as u32,
             flags: if self.unordered { ffi::SHW_HSDP_UNORDERED as u32 } else { 0 },
@@ -54,6 +52,11 @@ impl HsdpOptions {
             timeout_ns: span_ns(self.timeout),
         }
     }
+}
+
+/// A count as C takes it: there 0 is the default and -1 is none.
+pub(super) fn or_none(count: i32) -> i32 {
+    if count == 0 { -1 } else { count }
 }
 
 /// How parameters of a unit are cut.
@@ -85,12 +88,21 @@ pub enum Reshard {
 }
 
 impl Reshard {
-    fn columns(self) -> (i32, i64) {
+    pub(super) fn columns(self) -> (i32, i64) {
         match self {
             Reshard::Auto => (ffi::SHW_HSDP_RESHARD_AUTO, 0),
             Reshard::Always => (ffi::SHW_HSDP_RESHARD, 0),
             Reshard::Never => (ffi::SHW_HSDP_KEEP, 0),
             Reshard::Secondary(size) => (ffi::SHW_HSDP_RESHARD_SECONDARY, size),
+        }
+    }
+
+    pub(super) fn of(policy: i64, size: i64) -> Reshard {
+        match i32::try_from(policy).unwrap_or(ffi::SHW_HSDP_RESHARD_AUTO) {
+            ffi::SHW_HSDP_RESHARD => Reshard::Always,
+            ffi::SHW_HSDP_KEEP => Reshard::Never,
+            ffi::SHW_HSDP_RESHARD_SECONDARY => Reshard::Secondary(size),
+            _ => Reshard::Auto,
         }
     }
 }
@@ -168,6 +180,8 @@ pub struct Param<'a> {
     pub frozen: bool,
     /// It is not sharded, and its gradients are summed over all ranks.
     pub replicate: bool,
+    /// It is left out, as if it were not among the parameters; those after it have its number.
+    pub ignore: bool,
     /// Further names of the same parameter.
     pub aliases: Vec<String>,
 }
@@ -188,20 +202,23 @@ impl<'a> Param<'a> {
             shard_dim: 0,
             frozen: false,
             replicate: false,
+            ignore: false,
             aliases: Vec::new(),
         }
     }
 
     fn flags(&self) -> u32 {
         let flag = |is_set: bool, bit: u64| if is_set { bit as u32 } else { 0 };
-        flag(self.frozen, ffi::SHW_HSDP_PARAM_FROZEN) | flag(self.replicate, ffi::SHW_HSDP_PARAM_REPLICATE)
+        flag(self.frozen, ffi::SHW_HSDP_PARAM_FROZEN)
+            | flag(self.replicate, ffi::SHW_HSDP_PARAM_REPLICATE)
+            | flag(self.ignore, ffi::SHW_HSDP_PARAM_IGNORE)
     }
 
     fn check(&self) -> Result<()> {
         let elements = self.shape.iter().try_fold(1i64, |product, extent| product.checked_mul(*extent)).unwrap_or(-1);
         let wanted = u64::try_from(elements).map(|count| self.dtype.byte_size(count)).unwrap_or(u64::MAX);
         match self.data {
-            Some(data) if data.len() as u64 != wanted => Err(Error::new(
+            Some(data) if !self.ignore && data.len() as u64 != wanted => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("parameter '{}' of shape {:?} has {} bytes of elements", self.name, self.shape, data.len()),
             )),
@@ -300,74 +317,6 @@ pub enum GradState {
     Replicating,
     /// In the gradient of the shard.
     Ready,
-}
-
-/// What becomes of gradients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReduceOp {
-    /// Their mean over the ranks that share data.
-    Average,
-    /// Their sum.
-    Sum,
-}
-
-/// What may be changed between iterations, equally on all ranks; of one unit or of all.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Setting {
-    /// Whether gradients are reduced, or stay on this rank.
-    RequiresGradientSync(bool),
-    /// Whether sums over the shard axis go on to the replicas, or wait.
-    RequiresAllReduce(bool),
-    /// What becomes of whole parameters after forward.
-    ReshardAfterForward(Reshard),
-    /// Whether units are resharded after backward.
-    ReshardAfterBackward(bool),
-    /// What becomes of gradients.
-    ReduceOp(ReduceOp),
-    /// Whether backward needs the parameters.
-    UnshardInBackward(bool),
-    /// Whether resharding keeps the memory of whole parameters.
-    KeepUnsharded(bool),
-    /// What a parameter without a gradient adds.
-    Unused(Unused),
-    /// By what averages are divided; 0 = the ranks that share data.
-    DivideFactor(f64),
-}
-
-/// A value as C takes it.
-pub(super) enum RawSetting {
-    Whole(i32, i64),
-    Real(i32, f64),
-}
-
-impl Setting {
-    pub(super) fn raw(self) -> Vec<RawSetting> {
-        use RawSetting::{Real, Whole};
-        match self {
-            Setting::RequiresGradientSync(value) => vec![Whole(ffi::SHW_HSDP_REQUIRES_GRADIENT_SYNC, value.into())],
-            Setting::RequiresAllReduce(value) => vec![Whole(ffi::SHW_HSDP_REQUIRES_ALL_REDUCE, value.into())],
-            Setting::ReshardAfterForward(value) => {
-                let (policy, size) = value.columns();
-                let size = (size > 0).then_some(Whole(ffi::SHW_HSDP_SECONDARY_SIZE, size));
-                size.into_iter().chain([Whole(ffi::SHW_HSDP_RESHARD_AFTER_FORWARD, policy.into())]).collect()
-            }
-            Setting::ReshardAfterBackward(value) => vec![Whole(ffi::SHW_HSDP_RESHARD_AFTER_BACKWARD, value.into())],
-            Setting::ReduceOp(value) => {
-                let number =
-                    if value == ReduceOp::Sum { ffi::SHW_HSDP_REDUCE_SUM } else { ffi::SHW_HSDP_REDUCE_AVERAGE };
-                vec![Whole(ffi::SHW_HSDP_REDUCE_OP, number.into())]
-            }
-            Setting::UnshardInBackward(value) => vec![Whole(ffi::SHW_HSDP_UNSHARD_IN_BACKWARD, value.into())],
-            Setting::KeepUnsharded(value) => vec![Whole(ffi::SHW_HSDP_KEEP_UNSHARDED, value.into())],
-            Setting::Unused(value) => {
-                let number = if value == Unused::Skip { ffi::SHW_HSDP_UNUSED_SKIP } else { ffi::SHW_HSDP_UNUSED_ZERO };
-                vec![Whole(ffi::SHW_HSDP_UNUSED_POLICY, number.into())]
-            }
-            Setting::DivideFactor(value) => vec![Real(ffi::SHW_HSDP_DIVIDE_FACTOR, value)],
-        }
-    }
 }
 
 /// What a state gets of a context.

@@ -4,16 +4,18 @@
 use crate::context::Context;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
+use crate::hsdp::allocator::{HostAllocator, table_of};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
-    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, RawSetting, Setting, UnitOptions, UnitState,
-    tensor_of, with_batch,
+    Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, with_batch,
 };
+use crate::job::Handle;
 use crate::layout::Layout;
-use crate::memory::{as_bytes, borrowed, borrowed_mut};
+use crate::memory::{borrowed, borrowed_mut};
 use crate::state::State;
 use crate::text::sized_text;
 use shardwright_sys::{ffi, raw};
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A unit of an [`Hsdp`], by its number there.
@@ -42,9 +44,11 @@ pub struct LocalBox {
 /// [`post_forward`](Hsdp::post_forward), [`pre_backward`](Hsdp::pre_backward), [`add_grads`](Hsdp::add_grads),
 /// [`post_backward`](Hsdp::post_backward). A call that is not legal in the state of the unit is FAILED_PRECONDITION naming both.
 pub struct Hsdp {
-    handle: *mut ffi::shw_hsdp,
+    pub(super) handle: *mut ffi::shw_hsdp,
     number: u64,
     units: Vec<*mut ffi::shw_hsdp_unit>,
+    context: Context,
+    readers: Vec<Weak<Handle>>, // saves of the shards
 }
 
 // SAFETY: calls come from any thread, one at a time, which &mut and &self without Sync ensure.
@@ -62,22 +66,69 @@ impl Hsdp {
         let options = options.raw(mesh.handle());
         // SAFETY: context, mesh and options live for the call.
         let handle = unsafe { raw::hsdp_create(context.handle(), &options) }?;
-        Ok(Hsdp { handle, number: COUNT.fetch_add(1, Ordering::Relaxed), units: Vec::new() })
+        Ok(Hsdp {
+            handle,
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
+            units: Vec::new(),
+            context: context.clone(),
+            readers: Vec::new(),
+        })
     }
 
     /// Makes a unit of these parameters, numbered from 0, and cuts them: all ranks call it. The name is for messages, and equal on all
     /// ranks; INVALID_ARGUMENT on all of them where they disagree, naming the unit and a rank that differs.
     pub fn add_unit(&mut self, name: &str, options: &UnitOptions, params: &[Param]) -> Result<Unit> {
+        self.make_unit(name, options, params, |_| Ok(()))
+    }
+
+    /// As [`Hsdp::add_unit`], with memory of the host for whole parameters: asked for when the unit is gathered, given back when it is
+    /// resharded.
+    pub fn add_unit_in(
+        &mut self,
+        allocator: impl HostAllocator,
+        name: &str,
+        options: &UnitOptions,
+        params: &[Param],
+    ) -> Result<Unit> {
+        self.make_unit(name, options, params, |unit| {
+            let table = table_of(allocator);
+            // SAFETY: on success the library owns `user`; on failure it is taken back here.
+            unsafe { raw::hsdp_unit_set_allocator(unit, &table) }.map_err(|error| {
+                if let Some(release) = table.release {
+                    unsafe { release(table.user) };
+                }
+                error.into()
+            })
+        })
+    }
+
+    fn make_unit(
+        &mut self,
+        name: &str,
+        options: &UnitOptions,
+        params: &[Param],
+        prepare: impl FnOnce(*mut ffi::shw_hsdp_unit) -> Result<()>,
+    ) -> Result<Unit> {
         // SAFETY: name and options live for the call.
         let unit = unsafe { raw::hsdp_unit_create(self.handle, name.as_bytes(), &options.raw()) }?;
         self.units.push(unit);
+        prepare(unit)?;
         // SAFETY: elements are borrowed until the unit is sealed, which is before they go; a unit that fails to be is never sealed.
         with_batch(params, |batch| unsafe { raw::hsdp_unit_add_params(unit, batch) })??;
         unsafe { raw::hsdp_unit_seal(unit) }?;
         Ok(Unit { context: self.number, number: self.units.len() - 1 })
     }
 
-    fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
+    /// Of this context, in the process.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn raw(&self, unit: Unit) -> Result<*mut ffi::shw_hsdp_unit> {
         match self.units.get(unit.number) {
             Some(&handle) if unit.context == self.number => Ok(handle),
             _ => Err(Error::new(ErrorKind::InvalidArgument, format!("{unit:?} belongs to another context"))),
@@ -116,30 +167,6 @@ impl Hsdp {
         Ok(unsafe { raw::hsdp_unit_pre_backward(self.raw(unit)?) }?)
     }
 
-    /// Hands in gradients of whole parameters by their numbers, all or none: a copy is added to what is there.
-    /// INVALID_ARGUMENT where the elements do not fill the shape of the parameter.
-    pub fn add_grads<T: Element>(&mut self, unit: Unit, grads: &[(usize, &[T])]) -> Result<()> {
-        let handle = self.raw(unit)?;
-        let shapes = grads
-            .iter()
-            .map(|(index, _)| Ok(self.local_box(unit, *index)?.global_shape))
-            .collect::<Result<Vec<_>>>()?;
-        let (mut params, mut tensors) = (Vec::new(), Vec::new());
-        for ((index, data), shape) in grads.iter().zip(&shapes) {
-            let elements: i64 = shape.iter().product();
-            if data.len() as i64 != elements {
-                let text = format!("gradient of parameter {index} has {} elements, its shape is {shape:?}", data.len());
-                return Err(Error::new(ErrorKind::InvalidArgument, text));
-            }
-            params.push(*index as u64);
-            tensors.push(tensor_of(T::DTYPE, shape, Some(as_bytes(data))));
-        }
-        // SAFETY: everything lives for the call, which copies.
-        Ok(unsafe {
-            raw::hsdp_unit_add_grads(handle, params.as_ptr(), tensors.as_ptr(), params.len() as u64, ffi::SHW_HSDP_ADD)
-        }?)
-    }
-
     /// After backward of the unit, its gradients were handed in: reduces and reshards as the settings say.
     pub fn post_backward(&mut self, unit: Unit) -> Result<()> {
         // SAFETY: the handle lives.
@@ -154,22 +181,6 @@ impl Hsdp {
 
     // ---- single steps ----
 
-    /// Gathers; the unit is unsharded afterwards.
-    pub fn unshard(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the work is released once.
-        unsafe { self.finish(raw::hsdp_unit_unshard(self.raw(unit)?)) }
-    }
-
-    /// Begins to gather; [`Hsdp::wait`] ends it.
-    pub fn begin_unshard(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the gather goes on in the unit when its work is released.
-        unsafe {
-            let work = raw::hsdp_unit_unshard(self.raw(unit)?)?;
-            ffi::shw_work_release(work);
-        }
-        Ok(())
-    }
-
     /// Waits for a gather under way; nothing where there is none.
     pub fn wait(&mut self, unit: Unit) -> Result<()> {
         // SAFETY: the handle lives.
@@ -181,24 +192,6 @@ impl Hsdp {
         let phase = if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD } else { ffi::SHW_HSDP_BACKWARD };
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_unit_reshard(self.raw(unit)?, phase) }?)
-    }
-
-    /// Packs the gradients that were handed in, reshards, and reduces into the gradient of the shard (or the partial sum).
-    pub fn reduce(&mut self, unit: Unit) -> Result<()> {
-        // SAFETY: the handle lives; the work is released once.
-        unsafe { self.finish(raw::hsdp_unit_reduce(self.raw(unit)?)) }
-    }
-
-    /// # Safety
-    /// The work is of this context.
-    unsafe fn finish(
-        &self,
-        work: std::result::Result<*mut ffi::shw_work, shardwright_sys::error::RawError>,
-    ) -> Result<()> {
-        let work = work?;
-        let outcome = unsafe { raw::work_wait(work, -1) };
-        unsafe { ffi::shw_work_release(work) };
-        Ok(outcome?)
     }
 
     // ---- memory ----
@@ -223,12 +216,10 @@ impl Hsdp {
 
     /// Changes this rank's part of a parameter by its gradient, as an optimizer does; the gradient is empty where there is none.
     /// What was gathered before is of no use afterwards, and a gather of the unit under way is FAILED_PRECONDITION: call
-    /// [`Hsdp::step_event`] before then.
+    /// [`Hsdp::step_event`] before then. Waits for saves in the background that read the shards.
     pub fn update<T: Element>(&mut self, unit: Unit, index: usize, change: impl FnOnce(&mut [T], &[T])) -> Result<()> {
-        if self.state(unit)? == UnitState::Gathering {
-            let text = "the unit is being gathered, and its shard is read: call step_event before it changes";
-            return Err(Error::new(ErrorKind::FailedPrecondition, text));
-        }
+        self.check_not_gathered(unit)?;
+        self.wait_for_readers();
         // SAFETY: shard and gradient are different memory, nobody reads the shard, and &mut self keeps others away.
         unsafe {
             let local = self.view(unit, ffi::SHW_HSDP_VIEW_LOCAL, index)?;
@@ -238,6 +229,24 @@ impl Hsdp {
             change(param, grad);
         }
         self.step_event()
+    }
+
+    fn check_not_gathered(&self, unit: Unit) -> Result<()> {
+        if self.state(unit)? != UnitState::Gathering {
+            return Ok(());
+        }
+        let text = "the unit is being gathered, and its shard is read: call step_event before it changes";
+        Err(Error::new(ErrorKind::FailedPrecondition, text))
+    }
+
+    /// A save that reads the shards from now on.
+    pub(super) fn read_by(&mut self, save: Weak<Handle>) {
+        self.readers.retain(|each| each.strong_count() > 0);
+        self.readers.push(save);
+    }
+
+    fn wait_for_readers(&mut self) {
+        self.readers.drain(..).filter_map(|save| save.upgrade()).for_each(|save| save.wait_until_unread());
     }
 
     fn view(&self, unit: Unit, view: i32, index: usize) -> Result<ffi::shw_tensor> {
@@ -285,53 +294,6 @@ impl Hsdp {
     pub fn reset(&mut self) -> Result<()> {
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_reset(self.handle) }?)
-    }
-
-    // ---- settings ----
-
-    /// Whether no backward follows in this iteration.
-    pub fn set_is_last_backward(&mut self, is_last: bool) -> Result<()> {
-        // SAFETY: the handle lives.
-        Ok(unsafe { raw::hsdp_set_i64(self.handle, ffi::SHW_HSDP_IS_LAST_BACKWARD, is_last.into()) }?)
-    }
-
-    /// Sets a value in all units, equally on all ranks.
-    pub fn set(&mut self, setting: Setting) -> Result<()> {
-        for value in setting.raw() {
-            // SAFETY: the handle lives.
-            match value {
-                RawSetting::Whole(key, value) => unsafe { raw::hsdp_set_i64(self.handle, key, value) }?,
-                RawSetting::Real(key, value) => unsafe { raw::hsdp_set_f64(self.handle, key, value) }?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets a value of one unit, equally on all ranks.
-    pub fn set_of(&mut self, unit: Unit, setting: Setting) -> Result<()> {
-        for value in setting.raw() {
-            // SAFETY: the handle lives.
-            match value {
-                RawSetting::Whole(key, value) => unsafe { raw::hsdp_unit_set_i64(self.raw(unit)?, key, value) }?,
-                RawSetting::Real(key, value) => unsafe { raw::hsdp_unit_set_f64(self.raw(unit)?, key, value) }?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Units that are gathered ahead when the unit runs in the phase, in place of what the order of the last iteration says.
-    pub fn set_prefetch(&mut self, unit: Unit, phase: Phase, ahead: &[Unit]) -> Result<()> {
-        let handles = ahead.iter().map(|each| self.raw(*each)).collect::<Result<Vec<_>>>()?;
-        let key =
-            if phase == Phase::Forward { ffi::SHW_HSDP_FORWARD_PREFETCH } else { ffi::SHW_HSDP_BACKWARD_PREFETCH };
-        // SAFETY: the handles live for the call.
-        Ok(unsafe { raw::hsdp_unit_set_units(self.raw(unit)?, key, handles.as_ptr().cast(), handles.len() as u64) }?)
-    }
-
-    /// A parameter gets no gradients, or gets them again, from the next pre_forward on.
-    pub fn set_frozen(&mut self, unit: Unit, index: usize, is_frozen: bool) -> Result<()> {
-        // SAFETY: the handle lives.
-        Ok(unsafe { raw::hsdp_unit_set_frozen(self.raw(unit)?, index as u64, is_frozen.into()) }?)
     }
 
     // ---- what is there ----
@@ -409,11 +371,22 @@ impl Hsdp {
 
     /// Adds what this rank holds of all units to a state, under `prefix` followed by the names of the parameters, with their
     /// layouts: a save plans them without asking other ranks, and any number of ranks loads them. The state has the memory
-    /// to itself as long as it lives. After a load into it call [`Hsdp::step_event`]. FAILED_PRECONDITION where gradients still travel.
+    /// to itself as long as it lives. After a load into it call [`Hsdp::step_event`]. FAILED_PRECONDITION where gradients still travel,
+    /// or shards are being gathered. Waits for saves in the background that read the shards.
     pub fn add_to_state<'a>(&'a mut self, prefix: &str, content: Content, state: &mut State<'a>) -> Result<()> {
-        let what = if content == Content::Grads { ffi::SHW_HSDP_GRADS } else { ffi::SHW_HSDP_PARAMS };
+        for number in 0..self.units.len() {
+            self.check_not_gathered(Unit { context: self.number, number })?; // a load would change what others read
+        }
+        self.wait_for_readers();
         // SAFETY: the state borrows self for its life, and keeps the context alive beside that.
-        Ok(unsafe { raw::hsdp_add_to_state(self.handle, prefix.as_bytes(), what, state.handle()) }?)
+        unsafe { self.lend(prefix, content, state.handle()) }
+    }
+
+    /// # Safety
+    /// Nobody changes the memory while the state is used, and it has it to itself where it is loaded.
+    pub(super) unsafe fn lend(&self, prefix: &str, content: Content, state: *mut ffi::shw_state) -> Result<()> {
+        let what = if content == Content::Grads { ffi::SHW_HSDP_GRADS } else { ffi::SHW_HSDP_PARAMS };
+        Ok(unsafe { raw::hsdp_add_to_state(self.handle, prefix.as_bytes(), what, state) }?)
     }
 }
 

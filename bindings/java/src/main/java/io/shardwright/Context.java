@@ -2,7 +2,9 @@
 // Contexts of calls.
 package io.shardwright;
 
+import io.shardwright.errors.NotFoundException;
 import io.shardwright.errors.ResourceExhaustedException;
+import io.shardwright.errors.ShardwrightException;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.NativeLoader;
@@ -62,6 +64,18 @@ public final class Context extends Handle {
     public boolean shutdown(Duration timeout) {
         long status = with(h -> shw_nativeJNI.shw_context_shutdown(h, OptionValues.limit(timeout)));
         return status != shw_nativeConstants.SHW_PENDING;
+    }
+
+    /**
+     * Loads a plugin; twice does nothing.
+     *
+     * @param path a file when it has a slash, else a name that is looked for in SHW_PLUGIN_PATH and beside the library
+     * @throws NotFoundException when there is none
+     * @throws ShardwrightException UNIMPLEMENTED for one of another version, INVALID_ARGUMENT, UNAVAILABLE
+     */
+    public void loadPlugin(String path) {
+        byte[] text = Text.terminated(path);
+        with(h -> shw_nativeJNI.shw_context_load_plugin(h, text));
     }
 
     /** Builds a {@link Context}; every value left out is the default of the library. Not thread-safe. */

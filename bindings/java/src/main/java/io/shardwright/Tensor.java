@@ -3,13 +3,11 @@
 package io.shardwright;
 
 import io.shardwright.errors.OutOfRangeException;
-import io.shardwright.errors.ShardwrightException;
-import io.shardwright.errors.StatusCode;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.Slices;
 import io.shardwright.internal.shw_nativeJNI;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
@@ -82,11 +80,7 @@ public final class Tensor extends Handle {
      * @throws OutOfRangeException above 2 GiB: use {@link #slices} or {@link #slice}
      */
     public ByteBuffer bytes() {
-        if (byteSize > Integer.MAX_VALUE) {
-            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
-                    byteSize + " bytes do not fit one buffer; use slices() or slice(offset, size)");
-        }
-        return slice(0, (int) byteSize);
+        return slice(0, Slices.whole(byteSize, "slices() or slice(offset, size)"));
     }
 
     /**
@@ -98,16 +92,9 @@ public final class Tensor extends Handle {
      * @throws OutOfRangeException when it leaves the tensor
      */
     public ByteBuffer slice(long offset, int size) {
-        if (offset < 0 || size < 0 || offset > byteSize - size) {
-            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
-                    "bytes " + offset + " to " + offset + " + " + size + " of a tensor of " + byteSize + " bytes");
-        }
-        if (size == 0) {
-            return ByteBuffer.allocateDirect(0).order(ByteOrder.LITTLE_ENDIAN);
-        }
-        ByteBuffer view = lend(h -> (ByteBuffer) shw_nativeJNI.view(address + offset, size));
+        Slices.check("tensor", byteSize, offset, size);
         // Slices and duplicates of the view keep it reachable, so the loan ends with the last of them.
-        return view.order(ByteOrder.LITTLE_ENDIAN);
+        return Slices.view(size, () -> lend(h -> (ByteBuffer) shw_nativeJNI.view(address + offset, size)));
     }
 
     /**

@@ -2,9 +2,12 @@
 // Communicators between ranks.
 package io.shardwright.hsdp;
 
+import io.shardwright.Context;
 import io.shardwright.DType;
 import io.shardwright.collective.Collective;
 import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
@@ -98,6 +101,25 @@ public final class Communicator extends Handle {
         long bridge = shw_nativeJNI.reference(new HostCommunicatorBridge(transport));
         return new Communicator(
                 shw_nativeJNI.shw_java_communicator_create(bridge, rank, size, capabilities, reduces, broadcasts));
+    }
+
+    /**
+     * A communicator of a plugin.
+     *
+     * @param context into which it was loaded ({@link Context#loadPlugin})
+     * @param plugin its name
+     * @param config text that the plugin understands; null = none
+     * @return this rank's end
+     * @throws NotFoundException when no such plugin was loaded
+     * @throws InvalidArgumentException when the plugin does not understand the text
+     * @throws ShardwrightException UNIMPLEMENTED for a plugin without communicators
+     */
+    public static Communicator open(Context context, String plugin, String config) {
+        try (Uses uses = new Uses()) {
+            byte[] text = config == null ? null : Text.bytes(config);
+            return new Communicator(
+                    shw_nativeJNI.shw_context_open_communicator(uses.of(context), Text.terminated(plugin), text));
+        }
     }
 
     /**

@@ -410,6 +410,17 @@ public final class HsdpUnit extends HsdpSettings {
     }
 
     /**
+     * Whole parameters lie in memory of the host from now on, which is asked for when the unit is gathered.
+     *
+     * @param allocator lends it; kept reachable as long as the unit's context
+     * @throws FailedPreconditionException when the unit is sealed, or made with {@link HsdpUnitOptions#hostMemory}
+     */
+    public void setAllocator(HostAllocator allocator) {
+        Objects.requireNonNull(allocator, "allocator");
+        run(h -> shw_nativeJNI.shw_java_hsdp_set_allocator(h, shw_nativeJNI.reference(new HostAllocatorBridge(allocator))));
+    }
+
+    /**
      * Units that are gathered ahead when this one runs, in place of what the last iteration foretells.
      *
      * @param phase in which

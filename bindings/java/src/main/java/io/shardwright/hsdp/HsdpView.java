@@ -7,8 +7,8 @@ import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.OutOfRangeException;
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Slices;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
@@ -71,11 +71,7 @@ public final class HsdpView {
      * @throws FailedPreconditionException when the parameter is not whole any more, or the gradient gone
      */
     public ByteBuffer bytes() {
-        if (byteSize > Integer.MAX_VALUE) {
-            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
-                    byteSize + " bytes do not fit one buffer; use slice(offset, size)");
-        }
-        return slice(0, (int) byteSize);
+        return slice(0, Slices.whole(byteSize, "slice(offset, size)"));
     }
 
     /**
@@ -88,15 +84,9 @@ public final class HsdpView {
      * @throws FailedPreconditionException as {@link #bytes}
      */
     public ByteBuffer slice(long offset, int size) {
-        if (offset < 0 || size < 0 || offset > byteSize - size) {
-            throw ShardwrightException.of(StatusCode.OUT_OF_RANGE,
-                    "bytes " + offset + " to " + offset + " + " + size + " of a view of " + byteSize + " bytes");
-        }
+        Slices.check("view", byteSize, offset, size);
         long address = unit.viewFacts(kind, index)[0];
-        if (size == 0) {
-            return ByteBuffer.allocateDirect(0).order(ByteOrder.LITTLE_ENDIAN);
-        }
-        return unit.memory(address + offset, size).order(ByteOrder.LITTLE_ENDIAN);
+        return Slices.view(size, () -> unit.memory(address + offset, size));
     }
 
     /**
