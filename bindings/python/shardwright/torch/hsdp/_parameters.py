@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 from ...errors import InvalidArgumentError
 from ._placement import MeshPlace
+from .policies import MixedPrecisionPolicy
 
 PlacementFn = Callable[[nn.Parameter], Any]
 _TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced: the name that it has there
@@ -24,6 +25,7 @@ class ManagedParameter:
         self.aliases: list[str] = []
         self.owners: list[tuple[nn.Module, str]] = []
         self.shape, self.dtype = param.shape, param.dtype
+        self.cast_dtype: torch.dtype | None = None  # in which floating ones are computed with, None = as stored
         self.shard_dim = shard_dim
         self._place = place
         local = place.part(param.detach(), shard_dim).clone(memory_format=torch.contiguous_format)
@@ -68,9 +70,9 @@ class ManagedParameter:
         if names:
             self.name, *self.aliases = names
 
-    def make_whole(self, dtype: torch.dtype) -> None:
+    def make_whole(self) -> None:
         """A whole parameter without memory."""
-        tensor = torch.empty(self.shape, dtype=dtype)
+        tensor = torch.empty(self.shape, dtype=self.cast_dtype or self.dtype if self.dtype.is_floating_point else self.dtype)
         tensor.untyped_storage().resize_(0)
         self.whole = nn.Parameter(tensor, requires_grad=self.sharded.requires_grad)
 
@@ -115,7 +117,7 @@ class ManagedParameter:
 
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
                        ignored: set[nn.Parameter], replicated: set[nn.Parameter], threshold: int,
-                       placement_fn: PlacementFn | None) -> list[ManagedParameter]:
+                       placement_fn: PlacementFn | None, policy: MixedPrecisionPolicy) -> list[ManagedParameter]:
     """All parameters below the modules that no unit inside them has, one for each tensor; those in `replicated` or of less than
     `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards."""
     found: dict[nn.Parameter, ManagedParameter] = {}
@@ -132,6 +134,7 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
                     dim = None if whole else _dimension(name, param, place, placement_fn)
                     names[param] = f"{type(root).__name__}.{name}"
                     found[param] = ManagedParameter(name, param, place, dim)
+                    found[param].cast_dtype = policy.dtype_for(name, param)
                 else:
                     found[param].aliases.append(name)
                 found[param].owners.append((module, attribute))

@@ -12,6 +12,7 @@ from torch.utils.dlpack import from_dlpack
 
 from ... import hsdp
 from ...errors import InvalidArgumentError
+from ._groups import Core, CoreGroups, CoreWorks, units_of
 from ._parameters import ManagedParameter
 from ._placement import MeshPlace
 from .policies import MixedPrecisionPolicy
@@ -34,7 +35,7 @@ class TorchUnit:
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
-        self.core: hsdp.Unit | None = None
+        self.core: Core | None = None
         self.reduce_buffers = 1  # packed gradients that may live at once
         self.reduces_apart = False  # over communicators of its own
         self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
@@ -43,20 +44,37 @@ class TorchUnit:
 
     def attach(self, context: hsdp.Hsdp) -> None:
         """Makes the unit of the library. Collective."""
-        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
-        core = context.unit(self.name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
-                            grad_dtype=main_grad, layout=self.layout, reshard_after_forward=self.reshard_after_forward,
-                            host_memory=True)
-        core.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
-                                    shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
-                                    frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in self.params])
-        core.seal()
-        self.core = core
+        members = self._members()
+        made = [self._sealed(context, numbers, len(members)) for numbers in members]
+        core = self.core = made[0] if len(made) == 1 else CoreGroups(made, members)
         for index, each in enumerate(self.params):
             self._frozen_as(index, each)
-            each.make_whole(self.policy.param_dtype or each.dtype if each.dtype.is_floating_point else each.dtype)
+            each.make_whole()
             each.move_to(from_dlpack(core.local(index)))
         core.set(**self.settings)
+
+    def _members(self) -> list[list[int]]:
+        """The numbers of the parameters that are gathered as one: those computed with in one dtype."""
+        found: dict[Any, list[int]] = {}
+        for number, each in enumerate(self.params):
+            found.setdefault(each.cast_dtype, []).append(number)
+        return list(found.values()) or [[]]
+
+    def _sealed(self, context: hsdp.Hsdp, numbers: list[int], count: int) -> hsdp.Unit:
+        """A unit of the library with some of the parameters, one of `count`."""
+        params = [self.params[number] for number in numbers]
+        cast = params[0].cast_dtype if params else None
+        policy = self.reshard_after_forward
+        if count > 1 and policy is None:  # for the library each of them would have others inside of it
+            policy = not (self is self._model[0] and len(self._model) > 1)
+        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
+        unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
+                            grad_dtype=main_grad, layout=self.layout, reshard_after_forward=policy, host_memory=True)
+        unit.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
+                                    shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
+                                    frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
+        unit.seal()
+        return unit
 
     def set(self, **values: Any) -> None:
         """Settings of hsdp.Unit, now or once there is a context."""
@@ -68,7 +86,7 @@ class TorchUnit:
         """Units that are gathered while this one computes, now or once there is a context."""
         if self.core is not None:
             self._check_prefetch(units, self._model)
-            self.core.set_prefetch([each.core for each in units if each.core is not None], phase)
+            self.core.set_prefetch([core for each in units if each.core is not None for core in units_of(each.core)], phase)
         self._prefetch[phase] = units
 
     def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:
@@ -187,7 +205,7 @@ class TorchUnit:
             for each, changed in zip(alike, torch.split(flat, [each.numel() for each in alike]), strict=True):
                 each.copy_(changed.view_as(each))
 
-    def unshard(self, async_op: bool) -> hsdp.Work | None:
+    def unshard(self, async_op: bool) -> hsdp.Work | CoreWorks | None:
         """Gathers; with async_op `wait_unsharded` ends it."""
         self._take_changes()
         work = self._with_memory().unshard(async_op)
@@ -195,7 +213,7 @@ class TorchUnit:
             self._show(whole=True)
         return work
 
-    def wait_unsharded(self, work: hsdp.Work) -> None:
+    def wait_unsharded(self, work: hsdp.Work | CoreWorks) -> None:
         """Waits for a gather; does nothing where the unit was resharded since."""
         assert self.core is not None
         if self.core.state == "gathering":
@@ -222,7 +240,7 @@ class TorchUnit:
                 each.whole.untyped_storage().resize_(0)
         self.core.set_memory([0] * len(self.params), [0] * len(self.params))
 
-    def _with_memory(self) -> hsdp.Unit:
+    def _with_memory(self) -> Core:
         """The unit of the library, and memory for what it gathers."""
         assert self.core is not None
         if self.core.state == "unsharded":

@@ -58,7 +58,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
     resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
-                                replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn)
+                                replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
+                                policy=policy)
     unit = TorchUnit(modules, params, place, policy, resharding, layout)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
