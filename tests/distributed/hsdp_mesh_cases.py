@@ -4,7 +4,7 @@ kinds, and of lists of modules."""
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import batch, loss_of, raises, sgd, train
+from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
 from shardwright.torch import MixedPrecisionPolicy, fully_shard
 from shardwright.torch.hsdp._state import state_of
 from torch import nn
@@ -19,16 +19,18 @@ def cores_of(model):
 # ---- dtypes ----
 
 class Sums(nn.Module):
-    """A layer in bfloat16 and a scale in float32."""
+    """A weight in bfloat16 between two scales in float32."""
 
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.layer, self.scale = nn.Linear(13, 5, bias=False), nn.Parameter(torch.rand(5))
+        self.scale = nn.Parameter(torch.rand(13))
+        self.weight, self.last = nn.Parameter(torch.rand(5, 13)), nn.Parameter(torch.rand(5))
 
     def forward(self, x):
-        assert self.layer.weight.dtype == torch.bfloat16 and self.scale.dtype == torch.float32 and x.dtype == torch.bfloat16
-        return self.layer(x).float() * self.scale
+        assert self.weight.dtype == torch.bfloat16 and x.dtype == torch.bfloat16
+        assert self.scale.dtype == self.last.dtype == torch.float32
+        return nn.functional.linear((x * self.scale).bfloat16(), self.weight).float() * self.last
 
 
 def _scales_stay(param):
@@ -73,13 +75,40 @@ def hsdp_parts_of_a_unit_are_one_unit_to_its_methods(folder):
     fully_shard(layer, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, param_dtype_override_fn=_scales_stay))
     handle = layer.unshard(async_op=True)
     handle.wait()
-    assert layer.layer.weight.dtype == torch.bfloat16 and layer.layer.weight.shape == (5, 13) and layer.scale.shape == (5,)
+    assert layer.weight.dtype == torch.bfloat16 and layer.weight.shape == (5, 13) and layer.scale.shape == (13,)
     layer.reshard()
     assert type(layer.scale.data).__name__ == "DTensor"
     layer.scale.requires_grad_(False)
     layer.set_requires_gradient_sync(False)
     loss_of(layer, batch(0, dist.get_rank())).backward()
-    assert layer.layer.weight.grad is None
+    assert layer.weight.grad is None
     layer.set_requires_gradient_sync(True)
     loss_of(layer, batch(0, dist.get_rank())).backward()
-    assert layer.layer.weight.grad is not None and layer.scale.grad is None
+    assert layer.weight.grad is not None and layer.last.grad is not None and layer.scale.grad is None
+
+
+# ---- one collective for each parameter ----
+
+@ranks(2)
+def hsdp_parameters_travel_one_by_one(folder):
+    expected = trained_alone()
+    for policy in (True, None, 2):
+        model = sharded(network(), comm_fusion=False, reshard_after_forward=policy)
+        model[0].set_modules_to_forward_prefetch([model[2], model[4]])
+        train(model, sgd(model), 2, lambda model, is_last: model.set_is_last_backward(is_last))
+        whole = sharded(network())
+        train(whole, sgd(whole), 2, lambda model, is_last: model.set_is_last_backward(is_last))
+        for name, value in whole.state_dict().items():
+            assert torch.equal(model.state_dict()[name].full_tensor(), value.full_tensor()), name
+        assert [each.param_count for each in cores_of(model)] == [0] + [1] * 6
+        model = sharded(network(), comm_fusion=False, reshard_after_forward=policy)
+        train(model, sgd(model))
+        assert_same(model, expected)
+    model = fully_shard(nn.Linear(13, 5), comm_fusion=False)
+    loss = loss_of(model, batch(0, 0))
+    assert [each.state for each in cores_of(model)] == ["sharded"] * 2, "a model of one unit has no root around it"
+    loss.backward()
+    outer = nn.Sequential(fully_shard(nn.Linear(13, 5), comm_fusion=False), nn.Linear(5, 5))
+    fully_shard(outer, comm_fusion=False)(batch(0, 0))
+    assert [each.state for each in cores_of(outer)] == ["unsharded"] * 2 + ["sharded"] * 2, "the root keeps its parameters"
+    raises(ValueError, "comm_fusion is 1; it must be True or False", lambda: fully_shard(nn.Linear(2, 2), comm_fusion=1))

@@ -27,11 +27,11 @@ class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
-                 reshard_after_forward: bool | int | None, layout: str) -> None:
+                 reshard_after_forward: bool | int | None, fused: bool) -> None:
         self.modules, self.params, self.place, self.policy = modules, params, place, policy
         self.name = type(modules[0]).__name__
         self.reshard_after_forward = reshard_after_forward
-        self.layout = layout
+        self._fused = fused  # one gather for all parameters of a dtype
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
@@ -54,10 +54,10 @@ class TorchUnit:
         core.set(**self.settings)
 
     def _members(self) -> list[list[int]]:
-        """The numbers of the parameters that are gathered as one: those computed with in one dtype."""
+        """The numbers of the parameters that are gathered as one: those computed with in one dtype, or each alone."""
         found: dict[Any, list[int]] = {}
         for number, each in enumerate(self.params):
-            found.setdefault(each.cast_dtype, []).append(number)
+            found.setdefault(each.cast_dtype if self._fused else number, []).append(number)
         return list(found.values()) or [[]]
 
     def _sealed(self, context: hsdp.Hsdp, numbers: list[int], count: int) -> hsdp.Unit:
@@ -69,7 +69,7 @@ class TorchUnit:
             policy = not (self is self._model[0] and len(self._model) > 1)
         main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
         unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
-                            grad_dtype=main_grad, layout=self.layout, reshard_after_forward=policy, host_memory=True)
+                            grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
         unit.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
                                     shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
                                     frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])

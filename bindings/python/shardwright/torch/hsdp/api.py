@@ -30,7 +30,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
                 shard_placement_fn: PlacementFn | None = None, mp_policy: MixedPrecisionPolicy | None = None,
                 offload_policy: OffloadPolicy | None = None, ignored_params: set[nn.Parameter] | None = None,
                 device: torch.device | str | None = None, replicate_params: set[nn.Parameter] | None = None,
-                layout: str = "row", prefetch_depth: int = 1, threshold: int = 0, timeout: float | None = None) -> ModuleT:
+                comm_fusion: bool = True, layout: str = "row", prefetch_depth: int = 1, threshold: int = 0,
+                timeout: float | None = None) -> ModuleT:
     """Makes the parameters below a module, or below several, that no inner call has taken, one unit: sharded between uses,
     gathered before forward and backward, their gradients summed over all ranks. Call it on inner modules first. Returns the
     module, whose class is `HSDP<Class>` afterwards.
@@ -45,6 +46,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
         ignored_params: not sharded and not touched.
         device: None or the CPU.
         replicate_params: whole on each rank, gradients summed over all.
+        comm_fusion: False: one gather and one reduction for each parameter, in place of one for all.
         layout: "row", as FSDP2 cuts.
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
@@ -55,12 +57,14 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     place = MeshPlace(mesh if mesh is not None else whole_world())
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
     _check_options(policy, offload_policy, device, layout)
+    if not isinstance(comm_fusion, bool):
+        raise InvalidArgumentError(f"comm_fusion is {comm_fusion!r}; it must be True or False")
     _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
     resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
                                 policy=policy)
-    unit = TorchUnit(modules, params, place, policy, resharding, layout)
+    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
