@@ -4,11 +4,15 @@ kinds, and of lists of modules."""
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from hsdp_cases import STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from shardwright.hsdp import Mesh
 from shardwright.torch import MixedPrecisionPolicy, fully_shard
 from shardwright.torch.hsdp._state import state_of
 from torch import nn
 from torch.distributed import fsdp
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import DataParallelMeshDims
+from torch.distributed.tensor import Replicate, Shard
 
 
 def cores_of(model):
@@ -112,3 +116,70 @@ def hsdp_parameters_travel_one_by_one(folder):
     fully_shard(outer, comm_fusion=False)(batch(0, 0))
     assert [each.state for each in cores_of(outer)] == ["unsharded"] * 2 + ["sharded"] * 2, "the root keeps its parameters"
     raises(ValueError, "comm_fusion is 1; it must be True or False", lambda: fully_shard(nn.Linear(2, 2), comm_fusion=1))
+
+
+# ---- meshes ----
+
+@ranks(2, 4)
+def hsdp_meshes_of_the_library(folder):
+    world = dist.get_world_size()
+    order = [0, 2, 1, 3] if world == 4 else [0, 1]
+    given = Mesh((world // 2, 2), rank=dist.get_rank(), ranks=order)
+    model = sharded(network(), mesh=given)
+    assert model[0].weight.device_mesh.mesh.flatten().tolist() == order
+    assert model[0].weight.device_mesh is model[2].weight.device_mesh, "one Mesh is one DeviceMesh"
+    train(model, sgd(model))
+    alone = network()
+    optimizer = sgd(alone)
+    for step in range(STEPS):
+        total = None
+        for replica in range(world // 2):
+            made = [torch.autograd.grad(loss_of(alone, batch(step, rank)), list(alone.parameters()))
+                    for rank in order[2 * replica:2 * replica + 2]]
+            total = add(total, add(*made))
+        for param, grad in zip(alone.parameters(), total, strict=True):
+            param.grad = grad * (1 / world)
+        optimizer.step()
+    assert_same(model, alone)
+    both = sharded(network(), mesh=Mesh((world // 2, 2), rank=dist.get_rank(), names=("replicas", "shards")))
+    assert both[0].weight.device_mesh.mesh_dim_names == ("replicas", "shards")
+    train(both, sgd(both))
+    assert_same(both, trained_alone(shards=2))
+    raises(ValueError, "mesh is 2; it must be a DeviceMesh, a shardwright.hsdp.Mesh or None",
+           lambda: fully_shard(nn.Linear(2, 2), mesh=2))
+
+
+@ranks(4)
+def hsdp_axes_of_a_larger_mesh(folder):
+    mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("outer", "middle", "inner"))
+    expected = {"shards": trained_alone(), "both": trained_alone(shards=2)}
+    wide = sharded(network(), mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard=("outer", "inner")))
+    assert wide[0].weight.placements == (Shard(0),) and wide[0].weight.device_mesh.size() == 4
+    both = sharded(network(), mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard=("middle", "inner"), replicate="outer"))
+    assert both[0].weight.placements == (Replicate(), Shard(0)) and both[0].weight.device_mesh.shape == (2, 2)
+    whole = sharded(network(), mesh=mesh, dp_mesh_dims=DataParallelMeshDims(replicate=("outer", "inner")))
+    assert whole[0].weight.placements == (Replicate(),) and whole[0].weight.to_local().shape == (37, 13)
+    for model, alone in ((wide, expected["shards"]), (both, expected["both"]), (whole, expected["shards"])):
+        train(model, sgd(model))
+        assert_same(model, alone)
+    half = sharded(network(), mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard="inner"))
+    loss_of(half, batch(0, dist.get_rank())).backward()
+    pair = [rank for rank in range(4) if rank // 2 == dist.get_rank() // 2]
+    made = [torch.autograd.grad(loss_of(alone := network(), batch(0, rank)), alone[0].weight)[0] for rank in pair]
+    assert torch.equal(half[0].weight.grad.full_tensor(), (made[0] + made[1]) * 0.5), "ranks of one row share data, and no others"
+
+
+@ranks(2)
+def hsdp_axes_that_the_mesh_has_not_are_refused(folder):
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("data",))
+
+    def refused(text, dims, mesh=mesh):
+        raises(ValueError, text, lambda: fully_shard(nn.Linear(2, 2), mesh=mesh, dp_mesh_dims=dims))
+
+    refused("names the axis 'model'; the mesh has data", DataParallelMeshDims(shard="model"))
+    refused("it must name axes, each once", DataParallelMeshDims(shard="data", replicate="data"))
+    refused("it must be a DataParallelMeshDims", "data")
+    refused("there is no mesh", DataParallelMeshDims(shard="data"), mesh=None)
+    mixed = nn.Sequential(fully_shard(nn.Linear(13, 5), mesh=mesh))
+    fully_shard(mixed, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(replicate="data"))
+    raises(ValueError, "the modules of one model share a mesh", lambda: mixed(batch(0, 0)))

@@ -35,7 +35,7 @@ class TorchContext:
         self.units = [unit for _, unit in units]
         place = self.units[0].place
         for name, unit in units:
-            if unit.place.mesh != place.mesh:
+            if not unit.place.is_like(place):
                 raise ValueError(f"{name} is sharded over {unit.place.mesh}, and {units[0][0]} over {place.mesh}: the modules of "
                                  "one model share a mesh")
         secondary = {unit.reshard_after_forward for unit in self.units

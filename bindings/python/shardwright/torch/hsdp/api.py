@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import DataParallelMeshDims
 from torch.distributed.tensor import DTensor
 
 from ...errors import InvalidArgumentError
+from ...hsdp import Mesh
 from ._context import ContextOptions
 from ._hooks import forward_method, install
 from ._parameters import PlacementFn, managed_parameters
-from ._placement import MeshPlace, whole_world
+from ._placement import place_of
 from ._state import ModuleState, remember, state_of
 from ._state_dict_hooks import install_state_dict_hooks
 from ._unit import TorchUnit
@@ -26,7 +28,8 @@ ModuleT = TypeVar("ModuleT", bound="nn.Module | list[nn.Module]")
 _classes: dict[type, type] = {}
 
 
-def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
+                reshard_after_forward: bool | int | None = None, dp_mesh_dims: DataParallelMeshDims | None = None,
                 shard_placement_fn: PlacementFn | None = None, mp_policy: MixedPrecisionPolicy | None = None,
                 offload_policy: OffloadPolicy | None = None, ignored_params: set[nn.Parameter] | None = None,
                 device: torch.device | str | None = None, replicate_params: set[nn.Parameter] | None = None,
@@ -37,7 +40,9 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     module, whose class is `HSDP<Class>` afterwards.
 
     Args:
-        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks.
+        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks. A
+            shardwright.hsdp.Mesh stands for the DeviceMesh of its ranks; its communicators are not used.
+        dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
             root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
         shard_placement_fn: gives a Shard for each parameter, or None for Shard(0). Only the first dimension may be uneven.
@@ -54,7 +59,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     Raises InvalidArgumentError (a ValueError) naming the module or parameter, NotImplementedError for what is not there.
     """
     modules = _checked_modules(module)
-    place = MeshPlace(mesh if mesh is not None else whole_world())
+    place = place_of(mesh, dp_mesh_dims)
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
     _check_options(policy, offload_policy, device, layout)
     if not isinstance(comm_fusion, bool):
@@ -92,7 +97,7 @@ def share_comm_ctx(modules: Sequence[nn.Module]) -> None:
         if state is None:
             raise InvalidArgumentError(f"share_comm_ctx takes modules of fully_shard, found {type(each).__name__}")
         first = state_of(modules[0])
-        if first is not None and state.unit.place.mesh != first.unit.place.mesh:
+        if first is not None and not state.unit.place.is_like(first.unit.place):
             raise InvalidArgumentError(f"{type(each).__name__} is sharded over {state.unit.place.mesh}, and "
                                        f"{type(modules[0]).__name__} over {first.unit.place.mesh}: they share nothing")
 
