@@ -82,13 +82,13 @@ def hsdp_parts_of_a_unit_are_one_unit_to_its_methods(folder):
     assert layer.weight.dtype == torch.bfloat16 and layer.weight.shape == (5, 13) and layer.scale.shape == (13,)
     layer.reshard()
     assert type(layer.scale.data).__name__ == "DTensor"
-    layer.scale.requires_grad_(False)
+    layer.last.requires_grad_(False)
     layer.set_requires_gradient_sync(False)
     loss_of(layer, batch(0, dist.get_rank())).backward()
     assert layer.weight.grad is None
     layer.set_requires_gradient_sync(True)
     loss_of(layer, batch(0, dist.get_rank())).backward()
-    assert layer.weight.grad is not None and layer.last.grad is not None and layer.scale.grad is None
+    assert layer.weight.grad is not None and layer.scale.grad is not None and layer.last.grad is None
 
 
 # ---- one collective for each parameter ----
@@ -183,3 +183,98 @@ def hsdp_axes_that_the_mesh_has_not_are_refused(folder):
     mixed = nn.Sequential(fully_shard(nn.Linear(13, 5), mesh=mesh))
     fully_shard(mixed, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(replicate="data"))
     raises(ValueError, "the modules of one model share a mesh", lambda: mixed(batch(0, 0)))
+
+
+# ---- lists of modules ----
+
+def _count_gathers(core):
+    """What a unit was asked for while it had no parameters, phase by phase, and every forward."""
+    gathers = []
+    for name in ("pre_forward", "pre_backward", "unshard"):
+        def counted(*args, name=name, call=getattr(core, name), **options):
+            if name == "pre_forward" or core.state != "unsharded":
+                gathers.append(name)
+            return call(*args, **options)
+        setattr(core, name, counted)
+    return gathers
+
+
+class Skips(nn.Module):
+    """Layers of one unit around another, of which the last may not run."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.skips = network(), False
+
+    def forward(self, x):
+        x = self.layers[:4](x)
+        return x if self.skips else self.layers[4](x)
+
+
+def _with_list():
+    model = Skips()
+    fully_shard([model.layers[0], model.layers[4]], reshard_after_forward=True)
+    fully_shard(model.layers[2])
+    fully_shard(model)
+    states = []
+    model.layers[2].register_forward_hook(lambda *_: states.append(state_of(model.layers[0]).unit.core.state))
+    model.layers[2].register_full_backward_hook(lambda *_: states.append(state_of(model.layers[0]).unit.core.state))
+    return model, states
+
+
+@ranks(2)
+def hsdp_lists_of_modules_are_gathered_once(folder):
+    model, states = _with_list()
+    model(batch(0, 0))
+    core = state_of(model.layers[0]).unit.core
+    assert core.state == "sharded" and states == ["unsharded"]
+    gathers = _count_gathers(core)
+    for inputs_need_gradients in (False, True):
+        states.clear()
+        loss_of(model, batch(0, dist.get_rank()).requires_grad_(inputs_need_gradients)).backward()
+        assert gathers == ["pre_forward", "pre_backward"] and states == ["unsharded"] * 2, (gathers, states)
+        assert core.state == "sharded"
+        gathers.clear()
+    with torch.no_grad():
+        model(batch(0, 0))
+    assert gathers == ["pre_forward"] and core.state == "sharded"
+
+
+@ranks(2)
+def hsdp_lists_of_modules_end_with_the_root(folder):
+    model, _ = _with_list()
+    alone = Skips()
+    for skips in (True, False, True):
+        model.skips = alone.skips = skips
+        loss = loss_of(model, batch(0, dist.get_rank()))
+        assert state_of(model.layers[0]).unit.core.state == "sharded", "the root has run"
+        loss.backward()
+        used = list(alone.layers[:4].parameters() if skips else alone.parameters())
+        made = [torch.autograd.grad(loss_of(alone, batch(0, rank)), used) for rank in range(2)]
+        for (name, found), first, second in zip(model.named_parameters(), *made, strict=False):
+            assert torch.equal(found.grad.full_tensor(), (first + second) * 0.5), name
+        model.zero_grad()
+
+
+@ranks(2)
+def hsdp_lists_of_modules_are_gathered_anew_where_they_must(folder):
+    model, _ = _with_list()
+    model(batch(0, 0))
+    gathers = _count_gathers(state_of(model.layers[0]).unit.core)
+    hook = model.layers[2].register_forward_hook(lambda *_: model.layers[0].reshard())
+    loss_of(model, batch(0, dist.get_rank())).backward()
+    assert gathers == ["pre_forward", "pre_forward", "pre_backward"]
+    hook.remove()
+    alone = network()
+    made = [torch.autograd.grad(loss_of(alone, batch(0, rank)), list(alone.parameters())) for rank in range(2)]
+    for found, first, second in zip(model.parameters(), *made, strict=True):
+        assert torch.equal(found.grad.full_tensor(), (first + second) * 0.5)
+    listed = network()
+    fully_shard([listed[0], listed[2], listed[4]])  # nothing is around them
+    gathers = None
+    for _ in range(2):
+        loss_of(listed, batch(0, dist.get_rank())).backward()
+        core = state_of(listed[0]).unit.core
+        assert gathers is None or gathers == ["pre_forward", "pre_backward"], gathers
+        assert core.state == "sharded"
+        gathers = _count_gathers(core)

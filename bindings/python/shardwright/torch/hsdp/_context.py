@@ -72,10 +72,18 @@ class TorchContext:
 
     def begin_forward(self) -> None:
         """The root runs: what an optimizer changed is seen."""
+        for unit in self.units:
+            unit.forget_forward()
         if any([unit.look_for_changes() for unit in self.units]):
             self.hsdp.step_event()
             for unit in self.units:
                 unit.follow_state()
+
+    def end_forward(self, root: TorchUnit, counts: bool) -> None:
+        """The root has run: units that wait for more of their modules do not. Its own may be one of a list that is not over."""
+        for unit in self.units:
+            if unit is not root:
+                unit.end_forward(counts)
 
     def begin_backward(self) -> None:
         """Once per backward: hears when it ends."""
@@ -126,6 +134,7 @@ class TorchContext:
         self._mesh.connect()
         self.hsdp.reset()
         for unit in self.units:
+            unit.forget_forward()
             for each in unit.params:
                 each.drop_gradients()
             unit.follow_state()

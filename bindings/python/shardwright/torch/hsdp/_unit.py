@@ -41,6 +41,8 @@ class TorchUnit:
         self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
+        self._to_run: set[nn.Module] = set()  # of a list, in a forward that has begun
+        self._began = modules[0]  # which of the list ran first in it
 
     def attach(self, context: hsdp.Hsdp) -> None:
         """Makes the unit of the library. Collective."""
@@ -145,15 +147,40 @@ class TorchUnit:
 
     # ---- phases ----
 
-    def pre_forward(self, counts: bool) -> None:
-        """The modules compute with whole parameters. counts: backward follows."""
+    def pre_forward(self, module: nn.Module, counts: bool, recompute: bool) -> bool:
+        """The modules compute with whole parameters, of a list from the one that runs first to the one that runs last. Returns
+        whether the backward of this module is the last of the unit. counts: backward follows."""
+        assert self.core is not None
+        if not recompute:
+            if module not in self._to_run:
+                self._to_run, self._began = set(self.modules), module
+            elif self.core.state == "unsharded":
+                return module is self._began
         self._take_changes()
         core = self._with_memory()
         core.pre_forward(recompute=not counts)
         self._show(whole=True)
+        return module is self._began
 
-    def post_forward(self, counts: bool, recompute: bool) -> None:
-        """Reshards as the policy says."""
+    def post_forward(self, module: nn.Module, counts: bool, recompute: bool) -> None:
+        """Reshards as the policy says, when the last one of a list has run."""
+        if not recompute:
+            self._to_run.discard(module)
+            if self._to_run:
+                return
+        self._end_forward(counts, recompute)
+
+    def end_forward(self, counts: bool) -> None:
+        """The model has run, and modules of a list that have not do not run any more."""
+        if self._to_run:
+            self._to_run.clear()
+            self._end_forward(counts, recompute=False)
+
+    def forget_forward(self) -> None:
+        """A forward that did not come to its end is over."""
+        self._to_run.clear()
+
+    def _end_forward(self, counts: bool, recompute: bool) -> None:
         assert self.core is not None
         if counts or recompute:
             self.core.post_forward(recompute=recompute)
