@@ -512,7 +512,7 @@ def hsdp_meta_parameters_are_given_memory_first(folder):
 def hsdp_what_is_wrong_is_named_t35(folder):
     model = sharded(network())
     raises(ValueError, "with this HSDPLinear before", lambda: fully_shard(model[0]))
-    raises(ValueError, "DTensors already", lambda: fully_shard(_inner_of_sharded()))
+    raises(ValueError, "sharded already", lambda: fully_shard(_inner_of_sharded()))
     raises(ValueError, "ModuleList has no forward", lambda: fully_shard(nn.ModuleList([nn.Linear(2, 2)])))
     raises(ValueError, "a module or a list of modules", lambda: fully_shard("model"))
     raises(ValueError, "has no dimension", lambda: fully_shard(_with(torch.tensor(1.0))))

@@ -49,6 +49,14 @@ class MeshPlace:
         """This rank's part of a whole tensor, cut as torch.chunk cuts; a view."""
         return whole if shard_dim is None else part_of(whole, shard_dim, self.shard_size, self.shard_rank)
 
+    def whole(self, memory: torch.Tensor) -> torch.Tensor:
+        """What modules compute with, of gathered memory."""
+        return memory
+
+    def gradient(self, grad: torch.Tensor) -> torch.Tensor:
+        """What this rank hands over of the gradient of `whole`."""
+        return grad
+
 
 def part_of(whole: torch.Tensor, dim: int, size: int, rank: int) -> torch.Tensor:
     """The part of one of `size` ranks, cut as torch.chunk cuts; a view."""

@@ -72,7 +72,7 @@ class TorchUnit:
         main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
         unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
                             grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
-        unit.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
+        unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
                                     shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
                                     frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
         unit.seal()
@@ -203,13 +203,9 @@ class TorchUnit:
     def hand_over(self) -> None:
         """The library has the gradients."""
         assert self.core is not None
-        found = [(index, each.whole.grad) for index, each in enumerate(self.params)
-                 if each.whole is not None and each.whole.grad is not None]
-        for each in self.params:
-            if each.whole is not None:
-                each.whole.grad = None
+        found = [(index, grad) for index, each in enumerate(self.params) if (grad := each.take_whole_gradient()) is not None]
         if found:
-            self.core.add_grads([index for index, _ in found], [grad.contiguous() for _, grad in found], take=True)
+            self.core.add_grads([index for index, _ in found], [grad for _, grad in found], take=True)
 
     def take_gradients(self) -> None:
         """What the library has summed becomes the gradient of the sharded parameters, where it lies."""
@@ -264,7 +260,7 @@ class TorchUnit:
         self._show(whole=False)
         for each in self.params:
             if each.whole is not None and not self.keeps_memory:
-                each.whole.untyped_storage().resize_(0)
+                each.hold_memory(False)
         self.core.set_memory([0] * len(self.params), [0] * len(self.params))
 
     def _with_memory(self) -> Core:
@@ -274,10 +270,8 @@ class TorchUnit:
             return self.core
         addresses, sizes = [], []
         for each in self.params:
-            assert each.whole is not None
-            size = each.whole_bytes()
-            each.whole.untyped_storage().resize_(size)
-            addresses.append(each.whole.data_ptr() if size else 0)
+            address, size = each.hold_memory(True)
+            addresses.append(address)
             sizes.append(size)
         self.core.set_memory(addresses, sizes)
         return self.core

@@ -10,13 +10,12 @@ import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import DataParallelMeshDims
-from torch.distributed.tensor import DTensor
 
 from ...errors import InvalidArgumentError
 from ...hsdp import Mesh
 from ._context import ContextOptions
 from ._hooks import forward_method, install
-from ._parameters import PlacementFn, managed_parameters
+from ._parameters import PlacementFn, is_sharded, managed_parameters
 from ._placement import place_of
 from ._state import ModuleState, remember, state_of
 from ._state_dict_hooks import install_state_dict_hooks
@@ -114,10 +113,9 @@ def _checked_modules(module: Any) -> list[nn.Module]:
             raise InvalidArgumentError(f"fully_shard was called with this {name} before")
         if isinstance(each, (nn.ModuleList, nn.ModuleDict)):
             raise InvalidArgumentError(f"{name} has no forward: call fully_shard with the modules in it")
-        if any(isinstance(param, DTensor) for param in each.parameters(recurse=False)):
-            raise InvalidArgumentError(f"parameters of this {name} are DTensors already: fully_shard was called with a module "
-                                       "around it before (call it on inner modules first), or they are of tensor parallelism, "
-                                       "which is not taken")
+        if any(is_sharded(param) for param in each.parameters(recurse=False)):
+            raise InvalidArgumentError(f"parameters of this {name} are sharded already: fully_shard was called with a module "
+                                       "around it before; call it on inner modules first")
     return modules
 
 
