@@ -519,7 +519,7 @@ def hsdp_what_is_wrong_is_named_t35(folder):
     raises(NotImplementedError, "is not contiguous", lambda: fully_shard(_with(torch.zeros(3, 2).t())))
     raises(ValueError, "does not divide the 2 ranks", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=3))
     raises(ValueError, "must be a bool", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=0.5))
-    raises(ValueError, "must be None or a Shard", lambda: fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda _: Replicate()))
+    raises(ValueError, "must be None, a Shard, or one", lambda: fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda _: Replicate()))
     raises(ValueError, "which has 2 dimensions", lambda: fully_shard(nn.Linear(2, 2, bias=False), shard_placement_fn=lambda _: Shard(5)))
     raises(ValueError, "not a MixedPrecisionPolicy", lambda: fully_shard(nn.Linear(2, 2), mp_policy="bf16"))
     raises(ValueError, "not an OffloadPolicy", lambda: fully_shard(nn.Linear(2, 2), offload_policy="cpu"))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of fully_shard whose parameters are not all alike: computed with in several dtypes, gathered one by one, on meshes of other
 kinds, and of lists of modules."""
+import copy
+
 import shardwright.torch
 import torch
 import torch.distributed as dist
@@ -21,7 +23,7 @@ from torch.distributed.tensor.placement_types import _StridedShard
 
 def cores_of(model):
     """Units of the library behind a model that has run forward."""
-    return state_of(model).context.hsdp.units
+    return [unit for core in state_of(model).context.cores for unit in core.units]
 
 
 # ---- dtypes ----
@@ -406,3 +408,82 @@ def hsdp_tensor_parallel_parameters_of_another_mesh_are_refused(folder):
     raises(ValueError, "parameter wide.weight is a DTensor on", lambda: fully_shard(model, mesh=mesh["model"]))
     raises(ValueError, "must be disjoint named axes of one mesh", lambda: fully_shard(model))
     assert type(model) is Parallel
+
+
+# ---- parameters with a mesh of their own ----
+
+class Experts(nn.Module):
+    """A layer that all ranks have, and one of which each expert has its own."""
+
+    def __init__(self, number):
+        super().__init__()
+        torch.manual_seed(0)
+        self.shared, self.outer = nn.Linear(13, 7), nn.Linear(7, 7)
+        torch.manual_seed(1 + number)
+        self.expert = nn.Linear(7, 5)
+
+    def forward(self, x):
+        return self.expert(self.outer(self.shared(x)))
+
+
+def _with_experts(mesh, number, **options):
+    model = Experts(number)
+    own = {model.expert.weight, model.expert.bias}
+    options |= {"mesh": mesh["data", "expert"]._flatten("all"), "shard_placement_fn": lambda param: (Shard(0), mesh["data"])
+                if param in own else None}
+    fully_shard(model.outer, **options)
+    return fully_shard(model, **options)
+
+
+@ranks(4)
+def hsdp_parameters_have_meshes_of_their_own_t25(folder):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "expert"))
+    number = mesh.get_local_rank("expert")
+    experts = [Experts(each) for each in range(2)]
+    for policy in (None, True, 2):
+        model = _with_experts(mesh, number, reshard_after_forward=policy)
+        assert model.expert.weight.device_mesh == mesh["data"] and model.shared.weight.device_mesh.size() == 4
+        train(model, sgd(model))
+        for name, value in _experts_alone(experts)[number].items():
+            assert torch.equal(model.state_dict()[name].full_tensor(), value), name
+        assert len(cores_of(model)) == 3
+    raises(ValueError, "reshard_after_forward is 2, which does not divide the 1 ranks of the mesh of bias", lambda: fully_shard(
+        nn.Linear(2, 2), reshard_after_forward=2, shard_placement_fn=lambda param: (
+            Shard(0), Mesh((1,), rank=dist.get_rank(), ranks=[dist.get_rank()])) if param.dim() == 1 else None))
+    raises(ValueError, "it must be None, a Shard, or one and its mesh",
+           lambda: fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda param: (Shard(0), 4)))
+
+
+def _experts_alone(experts):
+    """States of both experts' models of one process; of what they share the gradients of all ranks are averaged."""
+    models = copy.deepcopy(experts)
+    optimizers = [sgd(each) for each in models]
+    for step in range(STEPS):
+        made = [torch.autograd.grad(loss_of(models[rank % 2], batch(step, rank)), list(models[rank % 2].parameters()))
+                for rank in range(4)]
+        for number, model in enumerate(models):
+            own = add(made[number], made[number + 2])
+            shared = add(add(add(made[0], made[1]), made[2]), made[3])
+            for (name, param), mine, everyones in zip(model.named_parameters(), own, shared, strict=True):
+                param.grad = mine * 0.5 if name.startswith("expert") else everyones * 0.25
+        for optimizer in optimizers:
+            optimizer.step()
+    return [each.state_dict() for each in models]
+
+
+@ranks(4)
+def hsdp_models_over_several_meshes_recover(folder):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "expert"))
+    number = mesh.get_local_rank("expert")
+    model = _with_experts(mesh, number)
+    model.outer.set_modules_to_forward_prefetch([model])
+    loss_of(model, batch(0, 0)).backward()
+    model.zero_grad()
+    bad = model.shared.register_forward_hook(lambda *_: (_ for _ in ()).throw(KeyError("no batch"))) if dist.get_rank() == 3 else None
+    raises((KeyError, RuntimeError), "no batch", lambda: loss_of(model, batch(0, 0)).backward())
+    if bad is not None:
+        bad.remove()
+    model.reset_iter_state()
+    train(model, sgd(model))
+    for name, value in _experts_alone([Experts(each) for each in range(2)])[number].items():
+        assert torch.equal(model.state_dict()[name].full_tensor(), value), name

@@ -115,10 +115,6 @@ class CoreGroups:
         for each in self.units:
             each.set(**values)
 
-    def set_prefetch(self, units: Sequence[hsdp.Unit], phase: str = "forward") -> None:
-        """When the last one runs: the others come before it."""
-        self.units[-1].set_prefetch(units, phase)
-
     def set_frozen(self, number: int, frozen: bool) -> None:
         """A parameter gets no gradients, or gets them again."""
         unit, index = self._place[number]
@@ -131,3 +127,10 @@ Core = hsdp.Unit | CoreGroups
 def units_of(core: Core) -> list[hsdp.Unit]:
     """The units of the library behind it."""
     return core.units if isinstance(core, CoreGroups) else [core]
+
+
+def set_prefetch(core: Core, targets: Sequence[Core], phase: str) -> None:
+    """Gathers the targets ahead when the last unit of a mesh runs, those on the same mesh; the others come before it."""
+    last = {id(unit.owner): unit for unit in units_of(core)}
+    for unit in last.values():
+        unit.set_prefetch([each for target in targets for each in units_of(target) if each.owner is unit.owner], phase)

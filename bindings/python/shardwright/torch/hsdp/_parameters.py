@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 
 from ...errors import InvalidArgumentError
-from ._placement import MeshPlace
+from ...hsdp import Mesh
+from ._placement import MeshPlace, place_of
 from ._tensor_parallel import TensorParallelPlace
 from .policies import MixedPrecisionPolicy
 
@@ -30,6 +32,7 @@ class ManagedParameter:
         self.cast_dtype: torch.dtype | None = None  # in which floating ones are computed with, None = as stored
         self.shard_dim = shard_dim
         self._place = place
+        self.place = place.data_place  # of data parallelism alone
         gathered = _of_this_rank(param)
         self.gathered_shape = gathered.shape  # of what gathers make, which is a part where tensor parallelism cuts
         local = place.part(gathered, shard_dim).clone(memory_format=torch.contiguous_format)
@@ -154,9 +157,9 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
                     _check(f"{type(root).__name__}.{name}", name, param)
                     own = _of_this_rank(param)
                     whole = param in replicated or own.numel() * own.element_size() < threshold
-                    dim = None if whole else _dimension(name, param, place, placement_fn)
+                    dim, own_place = (None, place) if whole else _placed(name, param, place, placement_fn)
                     names[param] = f"{type(root).__name__}.{name}"
-                    found[param] = ManagedParameter(name, param, _place_for(name, param, place), dim)
+                    found[param] = ManagedParameter(name, param, _place_for(name, param, own_place), dim)
                     found[param].cast_dtype = policy.dtype_for(name, param)
                 else:
                     found[param].aliases.append(name)
@@ -199,13 +202,24 @@ def _place_for(name: str, param: torch.Tensor, place: MeshPlace) -> Place:
     return TensorParallelPlace(place, name, param) if isinstance(param, DTensor) else place
 
 
-def _dimension(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> int:
-    placement = None if placement_fn is None else placement_fn(param)
+def _placed(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> tuple[int, MeshPlace]:
+    """The dimension that is cut, and over which mesh."""
+    given = None if placement_fn is None else placement_fn(param)
+    if not isinstance(given, tuple):
+        return _dimension(name, param, place, given), place
+    if len(given) != 2 or not isinstance(given[1], (DeviceMesh, Mesh)):
+        raise InvalidArgumentError(f"shard_placement_fn gives {given!r} for {name}; it must be None, a Shard, or one and its mesh",
+                                   {"parameter": name})
+    own = place_of(given[1], None)
+    return _dimension(name, param, own, given[0]), own
+
+
+def _dimension(name: str, param: nn.Parameter, place: MeshPlace, placement: Any) -> int:
     if placement is None:
         return 0
     if not isinstance(placement, Shard):
-        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}; it must be None or a Shard",
-                                   {"parameter": name})
+        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}; it must be None, a Shard, or one and its "
+                                   "mesh", {"parameter": name})
     dim: int = placement.dim + param.dim() if placement.dim < 0 else placement.dim
     if not 0 <= dim < param.dim():
         raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}, which has {param.dim()} dimensions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -31,6 +32,11 @@ class MeshPlace:
         self.shard_size = 1 if self.shard_axis is None else mesh.size(self.shard_axis)
         self.shard_rank = 0 if self.shard_axis is None else mesh.get_local_rank(self.shard_axis)
 
+    @property
+    def data_place(self) -> MeshPlace:
+        """That of data parallelism alone."""
+        return self
+
     def is_like(self, other: MeshPlace) -> bool:
         """Whether ranks share parameters alike."""
         return self.mesh == other.mesh and self.shard_axis == other.shard_axis
@@ -56,6 +62,15 @@ class MeshPlace:
     def gradient(self, grad: torch.Tensor) -> torch.Tensor:
         """What this rank hands over of the gradient of `whole`."""
         return grad
+
+
+def distinct(places: Iterable[MeshPlace]) -> list[MeshPlace]:
+    """One for all that are alike, in the order in which they come."""
+    found: list[MeshPlace] = []
+    for place in places:
+        if not any(place.is_like(each) for each in found):
+            found.append(place)
+    return found
 
 
 def part_of(whole: torch.Tensor, dim: int, size: int, rank: int) -> torch.Tensor:

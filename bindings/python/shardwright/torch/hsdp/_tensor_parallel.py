@@ -19,7 +19,7 @@ class TensorParallelPlace:
     naming it where they are not axes of one mesh."""
 
     def __init__(self, place: MeshPlace, name: str, param: DTensor) -> None:
-        self._place = place
+        self._place = self.data_place = place
         self._mesh, self._placements = param.device_mesh, tuple(param.placements)
         self._shape, self._stride = param.shape, param.stride()
         if any(each.is_partial() for each in self._placements):

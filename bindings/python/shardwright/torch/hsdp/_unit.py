@@ -12,9 +12,9 @@ from torch.utils.dlpack import from_dlpack
 
 from ... import hsdp
 from ...errors import InvalidArgumentError
-from ._groups import Core, CoreGroups, CoreWorks, units_of
+from ._groups import Core, CoreGroups, CoreWorks, set_prefetch
 from ._parameters import ManagedParameter
-from ._placement import MeshPlace
+from ._placement import MeshPlace, distinct
 from .policies import MixedPrecisionPolicy
 
 
@@ -44,10 +44,10 @@ class TorchUnit:
         self._to_run: set[nn.Module] = set()  # of a list, in a forward that has begun
         self._began = modules[0]  # which of the list ran first in it
 
-    def attach(self, context: hsdp.Hsdp) -> None:
-        """Makes the unit of the library. Collective."""
+    def attach(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]]) -> None:
+        """Makes the unit of the library, or one for each group of its parameters. Collective."""
         members = self._members()
-        made = [self._sealed(context, numbers, len(members)) for numbers in members]
+        made = [self._sealed(contexts, numbers, len(members)) for numbers in members]
         core = self.core = made[0] if len(made) == 1 else CoreGroups(made, members)
         for index, each in enumerate(self.params):
             self._frozen_as(index, each)
@@ -56,19 +56,24 @@ class TorchUnit:
         core.set(**self.settings)
 
     def _members(self) -> list[list[int]]:
-        """The numbers of the parameters that are gathered as one: those computed with in one dtype, or each alone."""
+        """The numbers of the parameters that are gathered as one: those computed with in one dtype on one mesh, or each alone."""
+        places = distinct([self.place, *(each.place for each in self.params)])
         found: dict[Any, list[int]] = {}
         for number, each in enumerate(self.params):
-            found.setdefault(each.cast_dtype if self._fused else number, []).append(number)
+            place = next(index for index, place in enumerate(places) if place.is_like(each.place))
+            found.setdefault((place, each.cast_dtype) if self._fused else number, []).append(number)
         return list(found.values()) or [[]]
 
-    def _sealed(self, context: hsdp.Hsdp, numbers: list[int], count: int) -> hsdp.Unit:
+    def _sealed(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]], numbers: list[int], count: int) -> hsdp.Unit:
         """A unit of the library with some of the parameters, one of `count`."""
         params = [self.params[number] for number in numbers]
         cast = params[0].cast_dtype if params else None
+        place, context = next(each for each in contexts if each[0].is_like(params[0].place if params else self.place))
         policy = self.reshard_after_forward
-        if count > 1 and policy is None:  # for the library each of them would have others inside of it
+        if policy is None and (count > 1 or len(contexts) > 1):  # the library sees others inside of them that are not
             policy = not (self is self._model[0] and len(self._model) > 1)
+        elif not isinstance(policy, bool) and policy == place.shard_size:  # on a smaller mesh than that of the module
+            policy = True
         main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
         unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
                             grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
@@ -88,7 +93,7 @@ class TorchUnit:
         """Units that are gathered while this one computes, now or once there is a context."""
         if self.core is not None:
             self._check_prefetch(units, self._model)
-            self.core.set_prefetch([core for each in units if each.core is not None for core in units_of(each.core)], phase)
+            set_prefetch(self.core, [each.core for each in units if each.core is not None], phase)
         self._prefetch[phase] = units
 
     def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:

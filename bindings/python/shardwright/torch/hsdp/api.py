@@ -15,7 +15,7 @@ from ...errors import InvalidArgumentError
 from ...hsdp import Mesh
 from ._context import ContextOptions
 from ._hooks import forward_method, install
-from ._parameters import PlacementFn, is_sharded, managed_parameters
+from ._parameters import ManagedParameter, PlacementFn, is_sharded, managed_parameters
 from ._placement import place_of
 from ._state import ModuleState, remember, state_of
 from ._state_dict_hooks import install_state_dict_hooks
@@ -44,7 +44,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
             root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
-        shard_placement_fn: gives a Shard for each parameter, or None for Shard(0). Only the first dimension may be uneven.
+        shard_placement_fn: gives a Shard for each parameter, or None for Shard(0), or a Shard and the mesh over which this parameter is
+            sharded and its gradient averaged. Only the first dimension may be uneven.
         mp_policy: dtypes, None = as stored.
         offload_policy: CPUOffloadPolicy, or None.
         ignored_params: not sharded and not touched.
@@ -68,6 +69,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
                                 policy=policy)
+    _check_policy(resharding, params)
     unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
@@ -149,6 +151,13 @@ def _policy_of(value: Any, size: int) -> bool | int | None:
     if value < 1 or size % value != 0:
         raise InvalidArgumentError(f"reshard_after_forward is {value}, which does not divide the {size} ranks of the shard axis")
     return value
+
+
+def _check_policy(policy: bool | int | None, params: list[ManagedParameter]) -> None:
+    for param in params:
+        if policy is not None and not isinstance(policy, bool) and param.place.shard_size % policy != 0:
+            raise InvalidArgumentError(f"reshard_after_forward is {policy}, which does not divide the {param.place.shard_size} ranks "
+                                       f"of the mesh of {param.name}", {"parameter": param.name})
 
 
 def _class_of(kind: type) -> type:
