@@ -2,6 +2,7 @@
 """Mesh: what one rank is in the device mesh of its job, and the communicators along the axes."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ class Mesh:
     def __init__(self, shape: Sequence[int], *, rank: int, ranks: Sequence[int] | None = None,
                  names: Sequence[str] | None = None) -> None:
         self.shape = tuple(int(extent) for extent in shape)
+        self.ranks = tuple(ranks) if ranks is not None else tuple(range(math.prod(self.shape)))
+        self.names = None if names is None else tuple(names)
         fields: dict[str, Any] = {"mesh_shape": self.shape, "mesh_ndim": len(self.shape)}
         if names is not None:
             fields["axis_names"] = [name.encode() for name in names]

@@ -110,6 +110,11 @@ class Unit:
         self._given.clear()
 
     @property
+    def owner(self) -> Hsdp:
+        """The context that it was made by."""
+        return self._owner
+
+    @property
     def param_count(self) -> int:
         """Number of parameters."""
         return int(native.shw_hsdp_unit_param_count(self._handle))

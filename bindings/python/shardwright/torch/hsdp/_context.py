@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...hsdp import Hsdp
-from ._placement import ContextMesh
+from ._placement import ContextMesh, distinct
 from ._unit import TorchUnit
 
 _all: weakref.WeakSet[TorchContext] = weakref.WeakSet()
@@ -35,7 +35,7 @@ class TorchContext:
         self.units = [unit for _, unit in units]
         place = self.units[0].place
         for name, unit in units:
-            if unit.place.mesh != place.mesh:
+            if not unit.place.is_like(place):
                 raise ValueError(f"{name} is sharded over {unit.place.mesh}, and {units[0][0]} over {place.mesh}: the modules of "
                                  "one model share a mesh")
         secondary = {unit.reshard_after_forward for unit in self.units
@@ -44,11 +44,17 @@ class TorchContext:
             unit.name = name
             unit.join(self.units, paths)
         apart = any(unit.reduces_apart for unit in self.units)
-        self._mesh = ContextMesh(place, secondary, apart, options.timeout)
-        self.hsdp = Hsdp(self._mesh.mesh, shard_axis=place.shard_axis, replicate_axis=place.replicate_axis,
-                         prefetch_depth=options.prefetch_depth, timeout=options.timeout)
+        self._meshes: list[ContextMesh] = []
+        self.cores: list[Hsdp] = []  # one for each mesh
+        places = distinct([place, *(param.place for unit in self.units for param in unit.params)])
+        for each in places:
+            # All of a mesh's ranks are no neighbours: their units reshard. That makes no groups, which would need all ranks.
+            mesh = ContextMesh(each, {size for size in secondary if size < each.shard_size}, apart, options.timeout)
+            self._meshes.append(mesh)
+            self.cores.append(Hsdp(mesh.mesh, shard_axis=each.shard_axis, replicate_axis=each.replicate_axis,
+                                   prefetch_depth=options.prefetch_depth, timeout=options.timeout))
         for unit in self.units:
-            unit.attach(self.hsdp)
+            unit.attach(list(zip(places, self.cores, strict=True)))
         for unit in self.units:
             unit.apply_prefetch()
         self.set_reduce_buffers()
@@ -61,7 +67,8 @@ class TorchContext:
 
     def set_reduce_buffers(self) -> None:
         """Units have one limit together."""
-        self.hsdp.set(max_inflight_reduce=max(unit.reduce_buffers for unit in self.units))
+        for core in self.cores:
+            core.set(max_inflight_reduce=max(unit.reduce_buffers for unit in self.units))
 
     def check_begin(self) -> None:
         """RuntimeError where the iteration before has not ended."""
@@ -72,10 +79,19 @@ class TorchContext:
 
     def begin_forward(self) -> None:
         """The root runs: what an optimizer changed is seen."""
+        for unit in self.units:
+            unit.forget_forward()
         if any([unit.look_for_changes() for unit in self.units]):
-            self.hsdp.step_event()
+            for core in self.cores:
+                core.step_event()
             for unit in self.units:
                 unit.follow_state()
+
+    def end_forward(self, root: TorchUnit, counts: bool) -> None:
+        """The root has run: units that wait for more of their modules do not. Its own may be one of a list that is not over."""
+        for unit in self.units:
+            if unit is not root:
+                unit.end_forward(counts)
 
     def begin_backward(self) -> None:
         """Once per backward: hears when it ends."""
@@ -95,20 +111,23 @@ class TorchContext:
         # Reduced by the library, in an order that does not depend on which of them this rank has used.
         for unit in self.units:
             unit.hand_over()
-        self.hsdp.set(is_last_backward=self.is_last_backward)
-        self.hsdp.finalize_backward()
+        for core in self.cores:
+            core.set(is_last_backward=self.is_last_backward)
+            core.finalize_backward()
         for unit in self.units:
             unit.follow_state()
             if self.is_last_backward:
                 unit.take_gradients()
         if self.is_last_backward:
-            self.hsdp.zero_grads()
+            for core in self.cores:
+                core.zero_grads()
 
     def wait_for_reductions(self) -> None:
         """Waits for what is under way; gradients come with the last backward."""
-        self.hsdp.set(is_last_backward=True)
-        self.hsdp.finalize_backward()
-        self.hsdp.set(is_last_backward=self.is_last_backward)
+        for core in self.cores:
+            core.set(is_last_backward=True)
+            core.finalize_backward()
+            core.set(is_last_backward=self.is_last_backward)
 
     def has_reductions(self) -> bool:
         """Whether sums of gradients are on their way."""
@@ -116,16 +135,19 @@ class TorchContext:
 
     def abort(self, message: str) -> None:
         """Other ranks raise an error with the message; this context has failed."""
-        self._mesh.abort(message)
+        for mesh in self._meshes:
+            mesh.abort(message)
 
     def recover(self) -> None:
         """After a failed iteration, on all ranks."""
         self._waits_for_end = False
         self.open_finalizations = 0
         self.iteration += 1
-        self._mesh.connect()
-        self.hsdp.reset()
+        for mesh, core in zip(self._meshes, self.cores, strict=True):
+            mesh.connect()
+            core.reset()
         for unit in self.units:
+            unit.forget_forward()
             for each in unit.params:
                 each.drop_gradients()
             unit.follow_state()

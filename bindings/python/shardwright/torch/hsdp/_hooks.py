@@ -74,8 +74,8 @@ def _pre_forward(state: ModuleState, args: Any, kwargs: Any) -> Any:
     if policy.cast_forward_inputs:
         args, kwargs = _cast((args, kwargs), policy.param_dtype)
     counts = torch.is_grad_enabled() and not recompute
-    state.unit.pre_forward(counts)
-    if not torch.is_grad_enabled():
+    is_last_backward = state.unit.pre_forward(state.module, counts, recompute)
+    if not torch.is_grad_enabled() or not is_last_backward:
         return args, kwargs
     found: list[torch.Tensor] = []
     _apply_to_tensors(lambda each: found.append(each) if each.requires_grad else None, (args, kwargs))
@@ -92,7 +92,9 @@ def _post_forward(state: ModuleState, output: Any) -> Any:
     if torch.is_grad_enabled():
         before = _BeforeBackward(state)
         _apply_to_tensors(before.watch, output)
-    state.unit.post_forward(counts, recompute)
+    if state.is_root and not recompute:
+        state.begin().end_forward(state.unit, counts)
+    state.unit.post_forward(state.module, counts, recompute)
     return _cast(output, state.unit.policy.output_dtype)
 
 

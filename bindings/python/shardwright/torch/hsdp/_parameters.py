@@ -7,28 +7,38 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 
 from ...errors import InvalidArgumentError
-from ._placement import MeshPlace
+from ...hsdp import Mesh
+from ._placement import MeshPlace, place_of
+from ._tensor_parallel import TensorParallelPlace
+from .policies import MixedPrecisionPolicy
 
+Place = MeshPlace | TensorParallelPlace
 PlacementFn = Callable[[nn.Parameter], Any]
-_TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced: the name that it has there
+_TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced, and of its shard: the name that it has there
 
 
 class ManagedParameter:
     """One parameter and every place of modules that refers to it."""
 
-    def __init__(self, name: str, param: nn.Parameter, place: MeshPlace, shard_dim: int | None) -> None:
+    def __init__(self, name: str, param: nn.Parameter, place: Place, shard_dim: int | None) -> None:
         self.name = name
         self.aliases: list[str] = []
         self.owners: list[tuple[nn.Module, str]] = []
         self.shape, self.dtype = param.shape, param.dtype
+        self.cast_dtype: torch.dtype | None = None  # in which floating ones are computed with, None = as stored
         self.shard_dim = shard_dim
         self._place = place
-        local = place.part(param.detach(), shard_dim).clone(memory_format=torch.contiguous_format)
+        self.place = place.data_place  # of data parallelism alone
+        gathered = _of_this_rank(param)
+        self.gathered_shape = gathered.shape  # of what gathers make, which is a part where tensor parallelism cuts
+        local = place.part(gathered, shard_dim).clone(memory_format=torch.contiguous_format)
         self.sharded = nn.Parameter(place.dtensor(local, shard_dim, param.shape), requires_grad=param.requires_grad)
         self.whole: nn.Parameter | None = None
+        self.memory = torch.empty(0)  # of the whole parameter
         self.seen_version = (-1, -1)
         self.address = 0  # of the shard in memory of the library
 
@@ -50,6 +60,7 @@ class ManagedParameter:
                 raise InvalidArgumentError(f"parameter {self.name} was replaced by {given}; it must be a DTensor of shape "
                                            f"{tuple(self.shape)}, placed {placements}", {"parameter": self.name})
             assert isinstance(found, nn.Parameter)
+            setattr(found, _TAKEN, getattr(self.sharded, _TAKEN, self.name))
             self.sharded = found
             self.show(whole=False)
         if self.whole is not None and self.local.dtype != self.dtype:
@@ -68,16 +79,27 @@ class ManagedParameter:
         if names:
             self.name, *self.aliases = names
 
-    def make_whole(self, dtype: torch.dtype) -> None:
+    def make_whole(self) -> None:
         """A whole parameter without memory."""
-        tensor = torch.empty(self.shape, dtype=dtype)
+        tensor = torch.empty(self.gathered_shape, dtype=self.cast_dtype or self.dtype if self.dtype.is_floating_point else self.dtype)
         tensor.untyped_storage().resize_(0)
-        self.whole = nn.Parameter(tensor, requires_grad=self.sharded.requires_grad)
+        self.whole = nn.Parameter(self._place.whole(tensor), requires_grad=self.sharded.requires_grad)
+        self.memory = _of_this_rank(self.whole)
 
-    def whole_bytes(self) -> int:
-        """Bytes of the whole parameter."""
+    def hold_memory(self, holds: bool) -> tuple[int, int]:
+        """Gives the whole parameter its memory, or frees it. Returns its address and bytes."""
+        size = self.memory.numel() * self.memory.element_size() if holds else 0
+        self.memory.untyped_storage().resize_(size)
+        return self.memory.data_ptr() if size else 0, size
+
+    def take_whole_gradient(self) -> torch.Tensor | None:
+        """The gradient of the whole parameter, which has none afterwards."""
+        grad = None if self.whole is None else self.whole.grad
+        if grad is None:
+            return None
         assert self.whole is not None
-        return self.whole.numel() * self.whole.element_size()
+        self.whole.grad = None
+        return self._place.gradient(grad).contiguous()
 
     def move_to(self, memory: torch.Tensor) -> None:
         """The shard lies in `memory` from here on, with the values that it has."""
@@ -113,9 +135,14 @@ class ManagedParameter:
             self.whole.grad = None
 
 
+def is_sharded(param: nn.Parameter) -> bool:
+    """Whether it is the shard of a unit."""
+    return isinstance(param, DTensor) and hasattr(param, _TAKEN)
+
+
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
                        ignored: set[nn.Parameter], replicated: set[nn.Parameter], threshold: int,
-                       placement_fn: PlacementFn | None) -> list[ManagedParameter]:
+                       placement_fn: PlacementFn | None, policy: MixedPrecisionPolicy) -> list[ManagedParameter]:
     """All parameters below the modules that no unit inside them has, one for each tensor; those in `replicated` or of less than
     `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards."""
     found: dict[nn.Parameter, ManagedParameter] = {}
@@ -128,15 +155,18 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
                 name = f"{prefix}{attribute}"
                 if param not in found:
                     _check(f"{type(root).__name__}.{name}", name, param)
-                    whole = param in replicated or param.numel() * param.element_size() < threshold
-                    dim = None if whole else _dimension(name, param, place, placement_fn)
+                    own = _of_this_rank(param)
+                    whole = param in replicated or own.numel() * own.element_size() < threshold
+                    dim, own_place = (None, place) if whole else _placed(name, param, place, placement_fn)
                     names[param] = f"{type(root).__name__}.{name}"
-                    found[param] = ManagedParameter(name, param, place, dim)
+                    found[param] = ManagedParameter(name, param, _place_for(name, param, own_place), dim)
+                    found[param].cast_dtype = policy.dtype_for(name, param)
                 else:
                     found[param].aliases.append(name)
                 found[param].owners.append((module, attribute))
     for param, name in names.items():
         setattr(param, _TAKEN, name)
+        setattr(found[param].sharded, _TAKEN, name)
     for each in found.values():
         each.show(whole=False)
     return list(found.values())
@@ -155,9 +185,6 @@ def _check(path: str, name: str, param: nn.Parameter) -> None:
     if taken is not None:
         raise InvalidArgumentError(f"parameter {path} is also {taken}, which an earlier call of fully_shard has sharded: modules "
                                    "that share a parameter must be one unit, fully_shard([first, second])", {"parameter": name})
-    if isinstance(param, DTensor):
-        raise InvalidArgumentError(f"parameter {name} is a DTensor already, on {param.device_mesh}: parameters of tensor "
-                                   "parallelism are not taken", {"parameter": name})
     if param.dim() == 0:
         raise InvalidArgumentError(f"parameter {name} has no dimension and cannot be cut: give it one of 1 element, or list it in "
                                    "ignored_params", {"parameter": name})
@@ -166,18 +193,39 @@ def _check(path: str, name: str, param: nn.Parameter) -> None:
                                   "fully_shard")
 
 
-def _dimension(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> int:
-    placement = None if placement_fn is None else placement_fn(param)
+def _of_this_rank(param: torch.Tensor) -> torch.Tensor:
+    """The memory of a parameter, of a DTensor what this rank has."""
+    return param._local_tensor.detach() if isinstance(param, DTensor) else param.detach()
+
+
+def _place_for(name: str, param: torch.Tensor, place: MeshPlace) -> Place:
+    return TensorParallelPlace(place, name, param) if isinstance(param, DTensor) else place
+
+
+def _placed(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> tuple[int, MeshPlace]:
+    """The dimension that is cut, and over which mesh."""
+    given = None if placement_fn is None else placement_fn(param)
+    if not isinstance(given, tuple):
+        return _dimension(name, param, place, given), place
+    if len(given) != 2 or not isinstance(given[1], (DeviceMesh, Mesh)):
+        raise InvalidArgumentError(f"shard_placement_fn gives {given!r} for {name}; it must be None, a Shard, or one and its mesh",
+                                   {"parameter": name})
+    own = place_of(given[1], None)
+    return _dimension(name, param, own, given[0]), own
+
+
+def _dimension(name: str, param: nn.Parameter, place: MeshPlace, placement: Any) -> int:
     if placement is None:
         return 0
     if not isinstance(placement, Shard):
-        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}; it must be None or a Shard",
-                                   {"parameter": name})
+        raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}; it must be None, a Shard, or one and its "
+                                   "mesh", {"parameter": name})
     dim: int = placement.dim + param.dim() if placement.dim < 0 else placement.dim
     if not 0 <= dim < param.dim():
         raise InvalidArgumentError(f"shard_placement_fn gives {placement!r} for {name}, which has {param.dim()} dimensions",
                                    {"parameter": name})
-    if dim > 0 and param.size(dim) % place.shard_size != 0:
-        raise NotImplementedError(f"parameter {name} of shape {tuple(param.shape)} cannot be cut evenly along dimension {dim} "
+    extents = _of_this_rank(param).shape
+    if dim > 0 and extents[dim] % place.shard_size != 0:
+        raise NotImplementedError(f"parameter {name} of shape {tuple(extents)} cannot be cut evenly along dimension {dim} "
                                   f"by {place.shard_size} ranks: only the first dimension may be uneven")
     return dim

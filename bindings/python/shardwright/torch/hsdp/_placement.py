@@ -2,6 +2,8 @@
 """How the ranks of a DeviceMesh share parameters: its axes, the placements of DTensors, and the mesh of the library."""
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -9,27 +11,40 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
+from ...errors import InvalidArgumentError
 from ...hsdp import Communicator, Mesh
 from .._choice import communicator_over
 
-class MeshPlace:
-    """A mesh of one axis (shards), or of two (replicas, shards)."""
+_device_meshes: weakref.WeakKeyDictionary[Mesh, DeviceMesh] = weakref.WeakKeyDictionary()
 
-    def __init__(self, mesh: DeviceMesh) -> None:
+
+class MeshPlace:
+    """A mesh of one axis (shards), or of two (replicas, shards); `shards=False`: of one axis, of replicas."""
+
+    def __init__(self, mesh: DeviceMesh, shards: bool = True) -> None:
         if mesh.ndim not in (1, 2):
             raise ValueError(f"fully_shard takes a mesh of 1 or 2 dimensions, found {mesh.ndim}: {mesh}")
         if mesh.device_type != "cpu":
             raise NotImplementedError(f"fully_shard runs on the CPU, found a mesh of {mesh.device_type}")
         self.mesh = mesh
-        self.shard_axis = mesh.ndim - 1
-        self.replicate_axis = 0 if mesh.ndim == 2 else None
-        self.shard_size = mesh.size(self.shard_axis)
-        self.shard_rank = mesh.get_local_rank(self.shard_axis)
+        self.shard_axis = mesh.ndim - 1 if shards else None
+        self.replicate_axis = 0 if mesh.ndim == 2 or not shards else None
+        self.shard_size = 1 if self.shard_axis is None else mesh.size(self.shard_axis)
+        self.shard_rank = 0 if self.shard_axis is None else mesh.get_local_rank(self.shard_axis)
+
+    @property
+    def data_place(self) -> MeshPlace:
+        """That of data parallelism alone."""
+        return self
+
+    def is_like(self, other: MeshPlace) -> bool:
+        """Whether ranks share parameters alike."""
+        return self.mesh == other.mesh and self.shard_axis == other.shard_axis
 
     def placements(self, shard_dim: int | None) -> tuple[Any, ...]:
         """Of a DTensor that is cut along a dimension; None: whole on each rank."""
-        last = Replicate() if shard_dim is None else Shard(shard_dim)
-        return (last,) if self.replicate_axis is None else (Replicate(), last)
+        last = () if self.shard_axis is None else (Replicate() if shard_dim is None else Shard(shard_dim),)
+        return last if self.replicate_axis is None else (Replicate(), *last)
 
     def dtensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The tensor of that global shape of which `local` is this rank's part."""
@@ -39,6 +54,23 @@ class MeshPlace:
     def part(self, whole: torch.Tensor, shard_dim: int | None) -> torch.Tensor:
         """This rank's part of a whole tensor, cut as torch.chunk cuts; a view."""
         return whole if shard_dim is None else part_of(whole, shard_dim, self.shard_size, self.shard_rank)
+
+    def whole(self, memory: torch.Tensor) -> torch.Tensor:
+        """What modules compute with, of gathered memory."""
+        return memory
+
+    def gradient(self, grad: torch.Tensor) -> torch.Tensor:
+        """What this rank hands over of the gradient of `whole`."""
+        return grad
+
+
+def distinct(places: Iterable[MeshPlace]) -> list[MeshPlace]:
+    """One for all that are alike, in the order in which they come."""
+    found: list[MeshPlace] = []
+    for place in places:
+        if not any(place.is_like(each) for each in found):
+            found.append(place)
+    return found
 
 
 def part_of(whole: torch.Tensor, dim: int, size: int, rank: int) -> torch.Tensor:
@@ -72,6 +104,7 @@ class ContextMesh:
                 if self._reduces_apart:
                     self.mesh.set_communicator(axis, self._over(mesh.get_group(axis), "hsdp reduce"), "reduce")
         for size, group in self._secondary.items():
+            assert self._place.shard_axis is not None
             self.mesh.set_communicator(self._place.shard_axis, self._over(group, "hsdp"), "secondary")
 
     def abort(self, message: str) -> None:
@@ -95,3 +128,51 @@ def _neighbours(place: MeshPlace, size: int) -> dist.ProcessGroup:
 def whole_world() -> DeviceMesh:
     """One axis over all ranks."""
     return init_device_mesh("cpu", (dist.get_world_size(),))
+
+
+def place_of(mesh: DeviceMesh | Mesh | None, dims: Any) -> MeshPlace:
+    """How ranks share parameters, of what a host gives as `mesh` and `dp_mesh_dims`. Collective where it makes groups.
+    InvalidArgumentError naming what is wrong."""
+    if mesh is not None and not isinstance(mesh, (DeviceMesh, Mesh)):
+        raise InvalidArgumentError(f"mesh is {mesh!r}; it must be a DeviceMesh, a shardwright.hsdp.Mesh or None")
+    if dims is None:
+        return MeshPlace(whole_world() if mesh is None else _device_mesh(mesh))
+    if mesh is None:
+        raise InvalidArgumentError("dp_mesh_dims names axes of a mesh, and there is no mesh")
+    return _named_place(_device_mesh(mesh), dims)
+
+
+def _device_mesh(mesh: DeviceMesh | Mesh) -> DeviceMesh:
+    """The same DeviceMesh for the same Mesh, so that units which were given one Mesh share one."""
+    if isinstance(mesh, DeviceMesh):
+        return mesh
+    if mesh not in _device_meshes:
+        ranks = torch.tensor(mesh.ranks).reshape(mesh.shape)
+        _device_meshes[mesh] = DeviceMesh("cpu", ranks, mesh_dim_names=mesh.names)
+    return _device_meshes[mesh]
+
+
+def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
+    shards, replicas = _axis_names(dims, "shard"), _axis_names(dims, "replicate")
+    known = mesh.mesh_dim_names or ()
+    for name in (*shards, *replicas):
+        if name not in known:
+            raise InvalidArgumentError(f"dp_mesh_dims names the axis {name!r}; the mesh has {', '.join(known) or 'no names'}")
+    if len({*shards, *replicas}) < len(shards) + len(replicas) or not shards + replicas:
+        raise InvalidArgumentError(f"dp_mesh_dims is {dims!r}; it must name axes, each once")
+    if not shards:
+        return MeshPlace(_as_one_axis(mesh, replicas), shards=False)
+    if not replicas:
+        return MeshPlace(_as_one_axis(mesh, shards))
+    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]))
+
+
+def _axis_names(dims: Any, role: str) -> tuple[str, ...]:
+    if not hasattr(dims, role):
+        raise InvalidArgumentError(f"dp_mesh_dims is {dims!r}; it must be a DataParallelMeshDims")
+    names = getattr(dims, role)
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _as_one_axis(mesh: DeviceMesh, names: tuple[str, ...]) -> DeviceMesh:
+    return mesh[names[0]] if len(names) == 1 else mesh[names]._flatten("_".join(names))

@@ -24,11 +24,17 @@ class ModuleState:
         self.runs = False  # forward has begun and not ended
         self._options = options
 
-    def begin(self) -> TorchContext:
-        """The context; the module that asks first becomes the root of it. Collective then."""
+    @property
+    def module(self) -> nn.Module:
+        """The module, which lives as long as it runs."""
         module = self._module()
         assert module is not None
+        return module
+
+    def begin(self) -> TorchContext:
+        """The context; the module that asks first becomes the root of it. Collective then."""
         if self.context is None:
+            module = self.module
             below = [(name, state_of(each)) for name, each in module.named_modules()]
             states = [(name, state) for name, state in below if state is not None]
             units = {id(state.unit): (name or type(module).__name__, state.unit) for name, state in reversed(states)}

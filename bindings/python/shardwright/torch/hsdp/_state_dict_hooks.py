@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor.placement_types import _StridedShard
 
 from ...errors import InvalidArgumentError
 from ._placement import part_of
@@ -70,8 +71,9 @@ def _local_of(name: str, target: DTensor, value: torch.Tensor) -> torch.Tensor:
 def _part_of(target: DTensor, whole: torch.Tensor) -> torch.Tensor:
     """What this rank has of a whole tensor."""
     part = whole
-    for axis, placement in enumerate(target.placements):
-        if isinstance(placement, Shard):
+    # A strided cut is made of the parts that the others leave.
+    for axis, placement in sorted(enumerate(target.placements), key=lambda each: isinstance(each[1], _StridedShard)):
+        if isinstance(placement, (Shard, _StridedShard)):
             size, rank = target.device_mesh.size(axis), target.device_mesh.get_local_rank(axis)
             part = part_of(part, placement.dim, size, rank)
     return part

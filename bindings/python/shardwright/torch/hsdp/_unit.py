@@ -12,8 +12,9 @@ from torch.utils.dlpack import from_dlpack
 
 from ... import hsdp
 from ...errors import InvalidArgumentError
+from ._groups import Core, CoreGroups, CoreWorks, set_prefetch
 from ._parameters import ManagedParameter
-from ._placement import MeshPlace
+from ._placement import MeshPlace, distinct
 from .policies import MixedPrecisionPolicy
 
 
@@ -26,37 +27,61 @@ class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
-                 reshard_after_forward: bool | int | None, layout: str) -> None:
+                 reshard_after_forward: bool | int | None, fused: bool) -> None:
         self.modules, self.params, self.place, self.policy = modules, params, place, policy
         self.name = type(modules[0]).__name__
         self.reshard_after_forward = reshard_after_forward
-        self.layout = layout
+        self._fused = fused  # one gather for all parameters of a dtype
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
-        self.core: hsdp.Unit | None = None
+        self.core: Core | None = None
         self.reduce_buffers = 1  # packed gradients that may live at once
         self.reduces_apart = False  # over communicators of its own
         self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
+        self._to_run: set[nn.Module] = set()  # of a list, in a forward that has begun
+        self._began = modules[0]  # which of the list ran first in it
 
-    def attach(self, context: hsdp.Hsdp) -> None:
-        """Makes the unit of the library. Collective."""
-        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
-        core = context.unit(self.name, param_dtype=dtype_name(self.policy.param_dtype), reduce_dtype=dtype_name(self.policy.reduce_dtype),
-                            grad_dtype=main_grad, layout=self.layout, reshard_after_forward=self.reshard_after_forward,
-                            host_memory=True)
-        core.add_params([hsdp.Param(each.name, shape=tuple(each.shape), dtype=dtype_name(each.dtype),
-                                    shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
-                                    frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in self.params])
-        core.seal()
-        self.core = core
+    def attach(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]]) -> None:
+        """Makes the unit of the library, or one for each group of its parameters. Collective."""
+        members = self._members()
+        made = [self._sealed(contexts, numbers, len(members)) for numbers in members]
+        core = self.core = made[0] if len(made) == 1 else CoreGroups(made, members)
         for index, each in enumerate(self.params):
             self._frozen_as(index, each)
-            each.make_whole(self.policy.param_dtype or each.dtype if each.dtype.is_floating_point else each.dtype)
+            each.make_whole()
             each.move_to(from_dlpack(core.local(index)))
         core.set(**self.settings)
+
+    def _members(self) -> list[list[int]]:
+        """The numbers of the parameters that are gathered as one: those computed with in one dtype on one mesh, or each alone."""
+        places = distinct([self.place, *(each.place for each in self.params)])
+        found: dict[Any, list[int]] = {}
+        for number, each in enumerate(self.params):
+            place = next(index for index, place in enumerate(places) if place.is_like(each.place))
+            found.setdefault((place, each.cast_dtype) if self._fused else number, []).append(number)
+        return list(found.values()) or [[]]
+
+    def _sealed(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]], numbers: list[int], count: int) -> hsdp.Unit:
+        """A unit of the library with some of the parameters, one of `count`."""
+        params = [self.params[number] for number in numbers]
+        cast = params[0].cast_dtype if params else None
+        place, context = next(each for each in contexts if each[0].is_like(params[0].place if params else self.place))
+        policy = self.reshard_after_forward
+        if policy is None and (count > 1 or len(contexts) > 1):  # the library sees others inside of them that are not
+            policy = not (self is self._model[0] and len(self._model) > 1)
+        elif not isinstance(policy, bool) and policy == place.shard_size:  # on a smaller mesh than that of the module
+            policy = True
+        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
+        unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
+                            grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
+        unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
+                                    shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
+                                    frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
+        unit.seal()
+        return unit
 
     def set(self, **values: Any) -> None:
         """Settings of hsdp.Unit, now or once there is a context."""
@@ -68,7 +93,7 @@ class TorchUnit:
         """Units that are gathered while this one computes, now or once there is a context."""
         if self.core is not None:
             self._check_prefetch(units, self._model)
-            self.core.set_prefetch([each.core for each in units if each.core is not None], phase)
+            set_prefetch(self.core, [each.core for each in units if each.core is not None], phase)
         self._prefetch[phase] = units
 
     def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:
@@ -127,15 +152,40 @@ class TorchUnit:
 
     # ---- phases ----
 
-    def pre_forward(self, counts: bool) -> None:
-        """The modules compute with whole parameters. counts: backward follows."""
+    def pre_forward(self, module: nn.Module, counts: bool, recompute: bool) -> bool:
+        """The modules compute with whole parameters, of a list from the one that runs first to the one that runs last. Returns
+        whether the backward of this module is the last of the unit. counts: backward follows."""
+        assert self.core is not None
+        if not recompute:
+            if module not in self._to_run:
+                self._to_run, self._began = set(self.modules), module
+            elif self.core.state == "unsharded":
+                return module is self._began
         self._take_changes()
         core = self._with_memory()
         core.pre_forward(recompute=not counts)
         self._show(whole=True)
+        return module is self._began
 
-    def post_forward(self, counts: bool, recompute: bool) -> None:
-        """Reshards as the policy says."""
+    def post_forward(self, module: nn.Module, counts: bool, recompute: bool) -> None:
+        """Reshards as the policy says, when the last one of a list has run."""
+        if not recompute:
+            self._to_run.discard(module)
+            if self._to_run:
+                return
+        self._end_forward(counts, recompute)
+
+    def end_forward(self, counts: bool) -> None:
+        """The model has run, and modules of a list that have not do not run any more."""
+        if self._to_run:
+            self._to_run.clear()
+            self._end_forward(counts, recompute=False)
+
+    def forget_forward(self) -> None:
+        """A forward that did not come to its end is over."""
+        self._to_run.clear()
+
+    def _end_forward(self, counts: bool, recompute: bool) -> None:
         assert self.core is not None
         if counts or recompute:
             self.core.post_forward(recompute=recompute)
@@ -158,13 +208,9 @@ class TorchUnit:
     def hand_over(self) -> None:
         """The library has the gradients."""
         assert self.core is not None
-        found = [(index, each.whole.grad) for index, each in enumerate(self.params)
-                 if each.whole is not None and each.whole.grad is not None]
-        for each in self.params:
-            if each.whole is not None:
-                each.whole.grad = None
+        found = [(index, grad) for index, each in enumerate(self.params) if (grad := each.take_whole_gradient()) is not None]
         if found:
-            self.core.add_grads([index for index, _ in found], [grad.contiguous() for _, grad in found], take=True)
+            self.core.add_grads([index for index, _ in found], [grad for _, grad in found], take=True)
 
     def take_gradients(self) -> None:
         """What the library has summed becomes the gradient of the sharded parameters, where it lies."""
@@ -187,7 +233,7 @@ class TorchUnit:
             for each, changed in zip(alike, torch.split(flat, [each.numel() for each in alike]), strict=True):
                 each.copy_(changed.view_as(each))
 
-    def unshard(self, async_op: bool) -> hsdp.Work | None:
+    def unshard(self, async_op: bool) -> hsdp.Work | CoreWorks | None:
         """Gathers; with async_op `wait_unsharded` ends it."""
         self._take_changes()
         work = self._with_memory().unshard(async_op)
@@ -195,7 +241,7 @@ class TorchUnit:
             self._show(whole=True)
         return work
 
-    def wait_unsharded(self, work: hsdp.Work) -> None:
+    def wait_unsharded(self, work: hsdp.Work | CoreWorks) -> None:
         """Waits for a gather; does nothing where the unit was resharded since."""
         assert self.core is not None
         if self.core.state == "gathering":
@@ -219,20 +265,18 @@ class TorchUnit:
         self._show(whole=False)
         for each in self.params:
             if each.whole is not None and not self.keeps_memory:
-                each.whole.untyped_storage().resize_(0)
+                each.hold_memory(False)
         self.core.set_memory([0] * len(self.params), [0] * len(self.params))
 
-    def _with_memory(self) -> hsdp.Unit:
+    def _with_memory(self) -> Core:
         """The unit of the library, and memory for what it gathers."""
         assert self.core is not None
         if self.core.state == "unsharded":
             return self.core
         addresses, sizes = [], []
         for each in self.params:
-            assert each.whole is not None
-            size = each.whole_bytes()
-            each.whole.untyped_storage().resize_(size)
-            addresses.append(each.whole.data_ptr() if size else 0)
+            address, size = each.hold_memory(True)
+            addresses.append(address)
             sizes.append(size)
         self.core.set_memory(addresses, sizes)
         return self.core

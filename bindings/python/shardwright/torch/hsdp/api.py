@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor
+from torch.distributed.fsdp import DataParallelMeshDims
 
 from ...errors import InvalidArgumentError
+from ...hsdp import Mesh
 from ._context import ContextOptions
 from ._hooks import forward_method, install
-from ._parameters import PlacementFn, managed_parameters
-from ._placement import MeshPlace, whole_world
+from ._parameters import ManagedParameter, PlacementFn, is_sharded, managed_parameters
+from ._placement import place_of
 from ._state import ModuleState, remember, state_of
 from ._state_dict_hooks import install_state_dict_hooks
 from ._unit import TorchUnit
@@ -26,25 +27,31 @@ ModuleT = TypeVar("ModuleT", bound="nn.Module | list[nn.Module]")
 _classes: dict[type, type] = {}
 
 
-def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
+                reshard_after_forward: bool | int | None = None, dp_mesh_dims: DataParallelMeshDims | None = None,
                 shard_placement_fn: PlacementFn | None = None, mp_policy: MixedPrecisionPolicy | None = None,
                 offload_policy: OffloadPolicy | None = None, ignored_params: set[nn.Parameter] | None = None,
                 device: torch.device | str | None = None, replicate_params: set[nn.Parameter] | None = None,
-                layout: str = "row", prefetch_depth: int = 1, threshold: int = 0, timeout: float | None = None) -> ModuleT:
+                comm_fusion: bool = True, layout: str = "row", prefetch_depth: int = 1, threshold: int = 0,
+                timeout: float | None = None) -> ModuleT:
     """Makes the parameters below a module, or below several, that no inner call has taken, one unit: sharded between uses,
     gathered before forward and backward, their gradients summed over all ranks. Call it on inner modules first. Returns the
     module, whose class is `HSDP<Class>` afterwards.
 
     Args:
-        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks.
+        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks. A
+            shardwright.hsdp.Mesh stands for the DeviceMesh of its ranks; its communicators are not used.
+        dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
             root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
-        shard_placement_fn: gives a Shard for each parameter, or None for Shard(0). Only the first dimension may be uneven.
+        shard_placement_fn: gives a Shard for each parameter, or None for Shard(0), or a Shard and the mesh over which this parameter is
+            sharded and its gradient averaged. Only the first dimension may be uneven.
         mp_policy: dtypes, None = as stored.
         offload_policy: CPUOffloadPolicy, or None.
         ignored_params: not sharded and not touched.
         device: None or the CPU.
         replicate_params: whole on each rank, gradients summed over all.
+        comm_fusion: False: one gather and one reduction for each parameter, in place of one for all.
         layout: "row", as FSDP2 cuts.
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
@@ -52,14 +59,18 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | None = None, reshard_afte
     Raises InvalidArgumentError (a ValueError) naming the module or parameter, NotImplementedError for what is not there.
     """
     modules = _checked_modules(module)
-    place = MeshPlace(mesh if mesh is not None else whole_world())
+    place = place_of(mesh, dp_mesh_dims)
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
     _check_options(policy, offload_policy, device, layout)
+    if not isinstance(comm_fusion, bool):
+        raise InvalidArgumentError(f"comm_fusion is {comm_fusion!r}; it must be True or False")
     _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
     resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
-                                replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn)
-    unit = TorchUnit(modules, params, place, policy, resharding, layout)
+                                replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
+                                policy=policy)
+    _check_policy(resharding, params)
+    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
@@ -87,7 +98,7 @@ def share_comm_ctx(modules: Sequence[nn.Module]) -> None:
         if state is None:
             raise InvalidArgumentError(f"share_comm_ctx takes modules of fully_shard, found {type(each).__name__}")
         first = state_of(modules[0])
-        if first is not None and state.unit.place.mesh != first.unit.place.mesh:
+        if first is not None and not state.unit.place.is_like(first.unit.place):
             raise InvalidArgumentError(f"{type(each).__name__} is sharded over {state.unit.place.mesh}, and "
                                        f"{type(modules[0]).__name__} over {first.unit.place.mesh}: they share nothing")
 
@@ -104,10 +115,9 @@ def _checked_modules(module: Any) -> list[nn.Module]:
             raise InvalidArgumentError(f"fully_shard was called with this {name} before")
         if isinstance(each, (nn.ModuleList, nn.ModuleDict)):
             raise InvalidArgumentError(f"{name} has no forward: call fully_shard with the modules in it")
-        if any(isinstance(param, DTensor) for param in each.parameters(recurse=False)):
-            raise InvalidArgumentError(f"parameters of this {name} are DTensors already: fully_shard was called with a module "
-                                       "around it before (call it on inner modules first), or they are of tensor parallelism, "
-                                       "which is not taken")
+        if any(is_sharded(param) for param in each.parameters(recurse=False)):
+            raise InvalidArgumentError(f"parameters of this {name} are sharded already: fully_shard was called with a module "
+                                       "around it before; call it on inner modules first")
     return modules
 
 
@@ -141,6 +151,13 @@ def _policy_of(value: Any, size: int) -> bool | int | None:
     if value < 1 or size % value != 0:
         raise InvalidArgumentError(f"reshard_after_forward is {value}, which does not divide the {size} ranks of the shard axis")
     return value
+
+
+def _check_policy(policy: bool | int | None, params: list[ManagedParameter]) -> None:
+    for param in params:
+        if policy is not None and not isinstance(policy, bool) and param.place.shard_size % policy != 0:
+            raise InvalidArgumentError(f"reshard_after_forward is {policy}, which does not divide the {param.place.shard_size} ranks "
+                                       f"of the mesh of {param.name}", {"parameter": param.name})
 
 
 def _class_of(kind: type) -> type:

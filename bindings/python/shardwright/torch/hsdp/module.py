@@ -11,6 +11,7 @@ from torch import nn
 from ...errors import InvalidArgumentError
 from ...hsdp import Work
 from ._context import TorchContext
+from ._groups import CoreWorks
 from ._state import ModuleState, state_of
 from ._unit import TorchUnit
 
@@ -18,7 +19,7 @@ from ._unit import TorchUnit
 class UnshardHandle:
     """A gather under way."""
 
-    def __init__(self, unit: TorchUnit, work: Work) -> None:
+    def __init__(self, unit: TorchUnit, work: Work | CoreWorks) -> None:
         self._unit, self._work = unit, work
 
     def wait(self) -> None:
