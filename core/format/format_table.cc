@@ -13,6 +13,7 @@
 #include "core/base/generation_id.h"
 #include "core/base/text.h"
 #include "core/format/format.h"
+#include "core/format/megatron/megatron_format.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/other_formats.h"
@@ -213,6 +214,7 @@ bool Sight::has_name(std::string_view pattern) const {
 
 FormatTable::FormatTable(const Clock& clock) {
   add(native::make_format());
+  add(megatron::make_format(clock));  // before the format of the data that it holds
   add(torch_dcp::make_format(clock));
   add(safetensors::make_format());
   add(torch_save::make_format());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/megatron/marker_file.h"
 
 namespace shardwright::format {
 
@@ -17,7 +18,8 @@ Status refuse_beside(const Location& location, std::span<const std::string_view>
       location.storage->list(prefix, storage::kDelimiter, [&](const storage::ListEntry& entry) {
         const std::string_view name = std::string_view(entry.key).substr(prefix.size());
         const auto is_like = [&](std::string_view pattern) { return glob_matches(pattern, name); };
-        if (std::ranges::any_of(kFamiliesOfFiles, is_like, &Family::pattern) ||
+        if (name == megatron::kMarkerName ||
+            std::ranges::any_of(kFamiliesOfFiles, is_like, &Family::pattern) ||
             std::ranges::any_of(patterns, is_like))
           other = entry.key;
         return Status();

@@ -18,12 +18,11 @@ struct Family {
 };
 // Such directories hold files of other formats as well and are read as none of them.
 inline constexpr Family kFamiliesOfFiles[] = {
-    {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
     {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
 };
 
 // FAILED_PRECONDITION naming a file directly in the directory that makes it one of
-// kFamiliesOfFiles, or whose name matches one of the patterns: a checkpoint beside it would hide
+// kFamiliesOfFiles or Megatron's, or whose name matches one of the patterns: a checkpoint beside it would hide
 // it, or be hidden by it. Failures of the storage.
 Status refuse_beside(const Location& location, std::span<const std::string_view> patterns);
 

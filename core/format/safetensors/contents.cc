@@ -8,8 +8,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/format/json_events.h"
 #include "core/format/safetensors/contents_internal.h"
-#include "core/format/safetensors/json_events_internal.h"
 #include "core/integrity/digest.h"
 
 namespace shardwright::format::safetensors::internal {

@@ -14,20 +14,18 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/format/json_events.h"
 #include "core/format/safetensors/dtype_names.h"
-#include "core/format/safetensors/json_events_internal.h"
 
 namespace shardwright::format::safetensors {
 namespace {
-
-using internal::shown;
 
 constexpr size_t kMaxHeaderDepth = 3;  // the header, an entry, its shape
 constexpr std::string_view kHint =
     "copy or download the file again; if it stays so, write it again with its writer";
 
 // Takes the events of a header.
-class HeaderSink final : public internal::JsonSink {
+class HeaderSink final : public JsonSink {
  public:
   HeaderSink(Header* header, std::string_view file) : header_(header), file_(file) {}
 
@@ -356,7 +354,7 @@ Result<uint64_t> header_length(std::span<const std::byte> first_bytes, uint64_t 
 Result<Header> decode_header(std::string_view text, uint64_t buffer_bytes, std::string_view file) {
   Header header;
   HeaderSink sink(&header, file);
-  Status read = internal::read_json(text, kMaxHeaderDepth, &sink);
+  Status read = read_json(text, kMaxHeaderDepth, &sink);
   if (!read.ok() && read.detail("file").empty())
     read = damaged_file(file, fmt::format("its header: {}", read.message()));
   SHW_RETURN_IF_ERROR(read);

@@ -11,15 +11,13 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/format/safetensors/json_events_internal.h"
+#include "core/format/json_events.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::format::safetensors {
 namespace {
 
 constexpr size_t kMaxIndexDepth = 32;
-
-using internal::shown;
 
 Status wrong(std::string_view file, std::string_view what) {
   return data_loss(fmt::format("index '{}': {}", escape_text(file), what))
@@ -28,7 +26,7 @@ Status wrong(std::string_view file, std::string_view what) {
 }
 
 // What both texts have in common: the keys that lead to a value.
-class KeyedSink : public internal::JsonSink {
+class KeyedSink : public JsonSink {
  public:
   explicit KeyedSink(std::string_view file) : file_(file) {}
 
@@ -222,7 +220,7 @@ class ShardingSink final : public KeyedSink {
 
 Result<HfIndex> decode_index(std::string_view text, std::string_view file) {
   IndexSink sink(file);
-  Status read = internal::read_json(text, kMaxIndexDepth, &sink);
+  Status read = read_json(text, kMaxIndexDepth, &sink);
   if (!read.ok() && read.detail("file").empty()) read = wrong(file, read.message());
   SHW_RETURN_IF_ERROR(read);
   return std::move(sink).finish();
@@ -230,7 +228,7 @@ Result<HfIndex> decode_index(std::string_view text, std::string_view file) {
 
 Result<ByName<Dims>> decode_sharding(std::string_view text, std::string_view file) {
   ShardingSink sink(file);
-  Status read = internal::read_json(text, kMaxIndexDepth, &sink);
+  Status read = read_json(text, kMaxIndexDepth, &sink);
   if (!read.ok() && read.detail("file").empty()) {
     read = data_loss(fmt::format("file '{}': its {}: {}", escape_text(file), kShardingKey,
                                  read.message()))

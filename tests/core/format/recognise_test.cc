@@ -83,7 +83,6 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
   const std::pair<const char*, const char*> table[] = {
       {"rank_0.ckpt", "MindSpore"},
       {"__0_0.distcp", "torch DCP"},
-      {"metadata.json", "Megatron"},
       {"pytorch_model.bin", "torch.save"},
       {"latest_checkpointed_iteration.txt", "Megatron"}};
   for (const auto& [name, family] : table) {

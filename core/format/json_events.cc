@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "core/format/safetensors/json_events_internal.h"
+#include "core/format/json_events.h"
 
-namespace shardwright::format::safetensors::internal {
+namespace shardwright::format {
 namespace {
 
 constexpr size_t kMaxNameShown = 128;
@@ -93,4 +93,4 @@ Status read_json(std::string_view text, size_t max_depth, JsonSink* sink) {
   return events.finish(done);
 }
 
-}  // namespace shardwright::format::safetensors::internal
+}  // namespace shardwright::format

@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 
-namespace shardwright::format::safetensors::internal {
+namespace shardwright::format {
 
 // What comes in the order of the text; the first failure ends reading and is returned.
 class JsonSink {
@@ -33,4 +33,4 @@ Status read_json(std::string_view text, size_t max_depth, JsonSink* sink);
 // A name as messages show it: escaped, cut where it is long.
 std::string shown(std::string_view name);
 
-}  // namespace shardwright::format::safetensors::internal
+}  // namespace shardwright::format
