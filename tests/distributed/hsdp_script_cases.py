@@ -2,12 +2,13 @@
 """Cases of what a script does around shardwright.torch.hsdp: values that are loaded or written between forwards, calls that
 fail and are made again, hooks of torch."""
 import dataclasses
+import sys
 
 import shardwright
 import shardwright.torch
 import torch
 import torch.distributed as dist
-from cases import ranks
+from cases import raised, ranks
 from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
 from shardwright.torch import MixedPrecisionPolicy, fully_shard, hsdp_sync_stream, register_fsdp_forward_method
 from torch import nn
@@ -76,6 +77,61 @@ def hsdp_a_backward_that_raised_must_be_reset(folder):
     raises(RuntimeError, "call reset_iter_state()", lambda: model(batch(0, 0)))
     model.reset_iter_state()
     assert all(each.grad is None for each in model.parameters())
+    train(model, sgd(model))
+    assert_same(model, trained_alone())
+
+
+class Raises(torch.autograd.Function):
+    """Its backward raises, if it is to."""
+
+    @staticmethod
+    def forward(ctx, x, error):
+        ctx.error = error
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.error is not None:
+            raise ctx.error
+        return grad, None
+
+
+def _in_function(model, error):
+    return model[2].register_forward_hook(lambda module, args, out: Raises.apply(out, error))
+
+
+def _in_hook(model, error):
+    return model[2].register_full_backward_pre_hook(lambda *_: (_ for _ in ()).throw(error))
+
+
+def _in_torch(model, error):
+    return model[2].register_forward_hook(lambda module, args, out: _changed_before_backward(out))
+
+
+def _changed_before_backward(x):
+    saved = x.exp()
+    saved.add(1)  # its own backward needs no value
+    out = saved * 1
+    saved.add_(1)  # and that of exp needs this one
+    return out
+
+
+@ranks(2)
+def hsdp_a_backward_that_raised_on_one_rank_tells_the_others_t36(folder):
+    model = sharded(network(), timeout=1800.0)
+    fails = dist.get_rank() == 1
+    for breaks, text in ((_in_function, "KeyError: 'no such token'"), (_in_hook, "KeyError: 'no such token'"),
+                         (_in_torch, "RuntimeError: one of the variables needed for gradient computation")):
+        handle = breaks(model, KeyError("no such token")) if fails else None
+        error = raised(loss_of(model, batch(0, 0)).backward)
+        assert isinstance(error, shardwright.AbortedError) != fails, error
+        assert text in f"{type(error).__name__}: {error}", error
+        assert fails or f"rank 1: backward raised {text}" in str(error), error
+        if handle is not None:
+            handle.remove()
+        assert sys.gettrace() is None
+        raises(RuntimeError, "call reset_iter_state()", lambda: model(batch(0, 0)))
+        model.reset_iter_state()
     train(model, sgd(model))
     assert_same(model, trained_alone())
 
