@@ -2,14 +2,18 @@
 """Cases of what a script does around shardwright.torch.hsdp: values that are loaded or written between forwards, calls that
 fail and are made again, hooks of torch."""
 import dataclasses
+import os
+import signal
 import sys
+import threading
 
 import shardwright
 import shardwright.torch
 import torch
 import torch.distributed as dist
-from cases import raised, ranks
+from cases import raised, ranks, store
 from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from shardwright.hsdp._interrupts import waiting
 from shardwright.torch import MixedPrecisionPolicy, fully_shard, hsdp_sync_stream, register_fsdp_forward_method
 from torch import nn
 
@@ -131,6 +135,44 @@ def hsdp_a_backward_that_raised_on_one_rank_tells_the_others_t36(folder):
             handle.remove()
         assert sys.gettrace() is None
         raises(RuntimeError, "call reset_iter_state()", lambda: model(batch(0, 0)))
+        model.reset_iter_state()
+    train(model, sgd(model))
+    assert_same(model, trained_alone())
+
+
+def _interrupt_while_waiting(code):
+    """Ctrl-C, once the main thread runs that code and is in C."""
+    main = threading.main_thread().ident
+
+    def look():
+        while sys._current_frames()[main].f_code is not code:
+            os.sched_yield()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    return thread
+
+
+@ranks(2)
+def hsdp_an_interrupt_ends_what_waits_on_all_ranks(folder):
+    model = sharded(network(), timeout=1800.0)
+    loss_of(model, batch(0, 0)).backward()
+    for number, call in enumerate((lambda: model(batch(0, 0)), lambda: loss_of(model, batch(0, 0)).backward())):
+        if dist.get_rank() == 0:
+            if number == 1:
+                loss = loss_of(model, batch(0, 0))
+                call = loss.backward
+            thread = _interrupt_while_waiting(waiting.__code__)
+            assert isinstance(raised(call), KeyboardInterrupt)
+            thread.join()
+            store().set(f"{folder.name}/{number}", "over")
+        else:
+            if number == 1:
+                model(batch(0, 0))
+            store().wait([f"{folder.name}/{number}"])
+            error = raised(call)
+            assert isinstance(error, shardwright.ShardwrightError) and "rank 0 was interrupted" in str(error), error
         model.reset_iter_state()
     train(model, sgd(model))
     assert_same(model, trained_alone())
