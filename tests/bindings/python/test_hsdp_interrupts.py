@@ -67,7 +67,7 @@ def when_main_waits(then):
     main = threading.main_thread().ident
 
     def look():
-        while sys._current_frames()[main].f_code is not _interrupts.waiting.__code__ or _interrupts._watch().give_up is None:
+        while sys._current_frames()[main].f_code is not _interrupts._armed.__code__ or _interrupts._watch().give_up is None:
             os.sched_yield()
         then()
 

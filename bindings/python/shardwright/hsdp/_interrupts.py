@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import ShardwrightError
+
 
 def waiting(give_up: Callable[[], None], call: Callable[..., Any], *args: Any) -> Any:
     """What `call(*args)` gives. SIGINT that is to raise KeyboardInterrupt runs `give_up` on another thread, if this is the main
@@ -19,8 +21,20 @@ def waiting(give_up: Callable[[], None], call: Callable[..., Any], *args: Any) -
     watch = _watch()
     if watch.give_up is not None:  # code of the host that a call runs
         return call(*args)
-    watch.give_up = give_up
     try:
+        return _armed(watch, give_up, call, args)
+    except KeyboardInterrupt:  # also one that came just before or after the call
+        give_up()
+        raise
+    except ShardwrightError as error:
+        if watch.gave_up:  # a transport in Python ran meanwhile, and has swallowed what the handler raised
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _armed(watch: _Watch, give_up: Callable[[], None], call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    try:
+        watch.gave_up, watch.give_up = False, give_up
         watch.forward_to(signal.set_wakeup_fd(watch.end, warn_on_full_buffer=False))
         return call(*args)
     finally:
@@ -35,6 +49,7 @@ class _Watch:
         self._begin, self.end = os.pipe()
         os.set_blocking(self.end, False)
         self.give_up: Callable[[], None] | None = None
+        self.gave_up = False  # in this call
         self.next = -1  # where numbers went before, as of an event loop
         threading.Thread(target=self._listen, name="shardwright-interrupts", daemon=True).start()
 
@@ -52,6 +67,7 @@ class _Watch:
             give_up = self.give_up
             if give_up is not None and signal.SIGINT in numbers:
                 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                    self.gave_up = True
                     give_up()
 
 
