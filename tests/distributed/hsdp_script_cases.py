@@ -2,13 +2,18 @@
 """Cases of what a script does around shardwright.torch.hsdp: values that are loaded or written between forwards, calls that
 fail and are made again, hooks of torch."""
 import dataclasses
+import os
+import signal
+import sys
+import threading
 
 import shardwright
 import shardwright.torch
 import torch
 import torch.distributed as dist
-from cases import ranks
+from cases import raised, ranks, store
 from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from shardwright.hsdp import _interrupts
 from shardwright.torch import MixedPrecisionPolicy, fully_shard, hsdp_sync_stream, register_fsdp_forward_method
 from torch import nn
 
@@ -76,6 +81,100 @@ def hsdp_a_backward_that_raised_must_be_reset(folder):
     raises(RuntimeError, "call reset_iter_state()", lambda: model(batch(0, 0)))
     model.reset_iter_state()
     assert all(each.grad is None for each in model.parameters())
+    train(model, sgd(model))
+    assert_same(model, trained_alone())
+
+
+class Raises(torch.autograd.Function):
+    """Its backward raises, if it is to."""
+
+    @staticmethod
+    def forward(ctx, x, error):
+        ctx.error = error
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.error is not None:
+            raise ctx.error
+        return grad, None
+
+
+def _in_function(model, error):
+    return model[2].register_forward_hook(lambda module, args, out: Raises.apply(out, error))
+
+
+def _in_hook(model, error):
+    return model[2].register_full_backward_pre_hook(lambda *_: (_ for _ in ()).throw(error))
+
+
+def _in_torch(model, error):
+    return model[2].register_forward_hook(lambda module, args, out: _changed_before_backward(out))
+
+
+def _changed_before_backward(x):
+    saved = x.exp()
+    saved.add(1)  # its own backward needs no value
+    out = saved * 1
+    saved.add_(1)  # and that of exp needs this one
+    return out
+
+
+@ranks(2)
+def hsdp_a_backward_that_raised_on_one_rank_tells_the_others_t36(folder):
+    model = sharded(network(), timeout=1800.0)
+    fails = dist.get_rank() == 1
+    for breaks, text in ((_in_function, "KeyError: 'no such token'"), (_in_hook, "KeyError: 'no such token'"),
+                         (_in_torch, "RuntimeError: one of the variables needed for gradient computation")):
+        handle = breaks(model, KeyError("no such token")) if fails else None
+        error = raised(loss_of(model, batch(0, 0)).backward)
+        assert isinstance(error, shardwright.AbortedError) != fails, error
+        assert text in f"{type(error).__name__}: {error}", error
+        assert fails or f"rank 1: backward raised {text}" in str(error), error
+        if handle is not None:
+            handle.remove()
+        assert sys.gettrace() is None
+        raises(RuntimeError, "call reset_iter_state()", lambda: model(batch(0, 0)))
+        model.reset_iter_state()
+    train(model, sgd(model))
+    assert_same(model, trained_alone())
+
+
+def _interrupt_while_waiting():
+    """Ctrl-C, once the main thread is in a call that waits."""
+    main = threading.main_thread().ident
+
+    def look():
+        while _interrupts._watch().give_up is None or sys._current_frames()[main].f_code is not _interrupts._armed.__code__:
+            os.sched_yield()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    return thread
+
+
+@ranks(2)
+def hsdp_an_interrupt_ends_what_waits_on_all_ranks(folder):
+    model = sharded(network(), timeout=1800.0)
+    loss_of(model, batch(0, 0)).backward()
+    for number, call in enumerate((lambda: model(batch(0, 0)), lambda: loss_of(model, batch(0, 0)).backward())):
+        if dist.get_rank() == 0:
+            if number == 1:
+                loss = loss_of(model, batch(0, 0))
+                call = loss.backward
+            thread = _interrupt_while_waiting()
+            error = raised(call)
+            assert isinstance(error, KeyboardInterrupt), repr(error)
+            thread.join()
+            store().set(f"{folder.name}/{number}", "over")
+        else:
+            if number == 1:
+                model(batch(0, 0))
+            store().wait([f"{folder.name}/{number}"])
+            error = raised(call)
+            assert isinstance(error, shardwright.CancelledError) and "rank 0 was interrupted" in str(error), error
+        model.reset_iter_state()
     train(model, sgd(model))
     assert_same(model, trained_alone())
 

@@ -2,6 +2,7 @@
 """Hsdp: the units that train together on one rank."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._library import native
@@ -9,6 +10,7 @@ from .._options import nanoseconds, word
 from ..context import Context, shared
 from ..state import State
 from . import memory, settings
+from ._interrupts import waiting
 from .mesh import Mesh
 from .unit import Unit
 
@@ -19,7 +21,8 @@ class Hsdp:
     """Units over one mesh. Calls come from any thread, one at a time, and in the same order on all ranks.
 
     A wait that fails ends the context on all ranks: what is pending raises the first cause, other calls
-    FailedPreconditionError with it, until `reset` with new communicators in the mesh.
+    FailedPreconditionError with it, until `reset` with new communicators in the mesh. So does Ctrl-C in a call that waits, on the
+    main thread: it raises KeyboardInterrupt, and CancelledError on the other ranks. `Work.wait` may be called again after it.
 
     Args:
         mesh: with its communicators.
@@ -71,7 +74,7 @@ class Hsdp:
     def finalize_backward(self) -> None:
         """The backward is over: reduces what was not reduced yet, and in the last backward of an iteration waits for all.
         AbortedError naming the first unit that ranks ran in different orders."""
-        native.shw_hsdp_finalize_backward(self._handle)
+        self._wait(native.shw_hsdp_finalize_backward, self._handle)
         self._forget_taken()
 
     def step_event(self) -> None:
@@ -88,7 +91,7 @@ class Hsdp:
 
     def global_norm(self, p: float = 2.0) -> float:
         """Norm of order `p` of the gradients of all shards, replicas counted once; equal on all ranks."""
-        found: float = native.shw_hsdp_global_norm(self._handle, p)
+        found: float = self._wait(native.shw_hsdp_global_norm, self._handle, p)
         return found
 
     def scale_grads(self, factor: float) -> None:
@@ -126,6 +129,10 @@ class Hsdp:
         for unit in self.units:
             unit.close()
         native.shw_py_close(self._handle)
+
+    def _wait(self, call: Callable[..., Any], *args: Any) -> Any:
+        """A call that may wait for other ranks."""
+        return waiting(self.mesh._cancel, call, *args)
 
     def _forget_taken(self) -> None:
         for unit in self.units:

@@ -2,12 +2,14 @@
 """Mesh: what one rank is in the device mesh of its job, and the communicators along the axes."""
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from .._library import native
 from .._options import word
+from ..errors import CancelledError, ShardwrightError
 from .communicator import Communicator
 
 _LANES = {"gather": 0, "reduce": 1, "secondary": 2}
@@ -34,6 +36,8 @@ class Mesh:
             fields["axis_names"] = [name.encode() for name in names]
         if ranks is not None:
             fields |= {"ranks": tuple(ranks), "rank_count": len(ranks)}
+        self._rank = rank
+        self._communicators: dict[Any, Communicator] = {}
         self._handle: Any = native.shw_hsdp_mesh_create(fields, rank)
 
     def set_communicator(self, axis: int, communicator: Communicator, lane: str = "gather") -> None:
@@ -41,6 +45,13 @@ class Mesh:
         reductions unless they have their own; "reduce"; "secondary" of n neighbours, for units that keep 1/n of their parameters
         after forward. Before the context is made, and between a failure and `Hsdp.reset`. InvalidArgumentError."""
         native.shw_hsdp_mesh_set_communicator(self._handle, axis, word("lane", lane, _LANES), communicator._handle)
+        self._communicators[axis, lane, communicator.size if lane == "secondary" else 0] = communicator
+
+    def _cancel(self) -> None:
+        """This rank is interrupted while it waits: all ranks that wait along its axes are CancelledError. Any thread."""
+        for each in list(self._communicators.values()):
+            with contextlib.suppress(ShardwrightError, ValueError):  # it cannot be woken: the call ends with its time-out
+                each.abort(f"cancelled by the host: rank {self._rank} was interrupted", CancelledError.code)
 
     def close(self) -> None:
         """Releases the mesh; contexts keep it alive. Twice is fine."""

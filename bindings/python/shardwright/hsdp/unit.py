@@ -106,7 +106,7 @@ class Unit:
     def seal(self) -> None:
         """Lays the unit out, compares that on all ranks, makes the shards and fills them. InvalidArgumentError on all ranks
         naming the unit and a rank that differs."""
-        native.shw_hsdp_unit_seal(self._handle)
+        self._owner._wait(native.shw_hsdp_unit_seal, self._handle)
         self._given.clear()
 
     @property
@@ -135,24 +135,24 @@ class Unit:
 
     def pre_forward(self, recompute: bool = False) -> None:
         """Waits for the whole parameters, and gathers what probably comes next. recompute: forward inside of backward."""
-        native.shw_hsdp_unit_pre_forward(self._handle, _RECOMPUTE if recompute else None)
+        self._owner._wait(native.shw_hsdp_unit_pre_forward, self._handle, _RECOMPUTE if recompute else None)
 
     def post_forward(self, recompute: bool = False) -> None:
         """Reshards as the policy says."""
-        native.shw_hsdp_unit_post_forward(self._handle, _RECOMPUTE if recompute else None)
+        self._owner._wait(native.shw_hsdp_unit_post_forward, self._handle, _RECOMPUTE if recompute else None)
 
     def pre_backward(self) -> None:
         """Waits for the whole parameters, and gathers what ran before."""
-        native.shw_hsdp_unit_pre_backward(self._handle)
+        self._owner._wait(native.shw_hsdp_unit_pre_backward, self._handle)
 
     def post_backward(self) -> None:
         """Gradients were handed in: reduces and reshards as the settings say. A second call within one backward does nothing."""
-        native.shw_hsdp_unit_post_backward(self._handle)
+        self._owner._wait(native.shw_hsdp_unit_post_backward, self._handle)
 
     def unshard(self, async_op: bool = False) -> Work | None:
         """Gathers; with `async_op` the gather is under way, and waiting for the work makes the unit "unsharded". The shards of
         all ranks stay as they are until then."""
-        work = Work(native.shw_hsdp_unit_unshard(self._handle), self)
+        work = Work(self._owner._wait(native.shw_hsdp_unit_unshard, self._handle), self)
         if async_op:
             return work
         work.wait()
@@ -160,11 +160,11 @@ class Unit:
 
     def wait(self) -> None:
         """Waits for a gather under way; nothing where there is none."""
-        native.shw_hsdp_unit_wait(self._handle)
+        self._owner._wait(native.shw_hsdp_unit_wait, self._handle)
 
     def reshard(self, phase: str = "backward") -> None:
         """After "forward" the policy decides; after "backward" always. A gather under way is waited for and dropped."""
-        native.shw_hsdp_unit_reshard(self._handle, word("phase", phase, _PHASES))
+        self._owner._wait(native.shw_hsdp_unit_reshard, self._handle, word("phase", phase, _PHASES))
 
     def add_grads(self, indices: Sequence[int], grads: Sequence[Any], take: bool = False) -> None:
         """Hands in gradients of whole parameters, all or none: a copy is added to what is there, or, with `take`, they are read
@@ -178,7 +178,7 @@ class Unit:
 
     def reduce(self, async_op: bool = False) -> Work | None:
         """Packs what was handed in, reshards, and reduces into the gradient of the shard."""
-        work = Work(native.shw_hsdp_unit_reduce(self._handle), self)
+        work = Work(self._owner._wait(native.shw_hsdp_unit_reduce, self._handle), self)
         if async_op:
             return work
         work.wait()

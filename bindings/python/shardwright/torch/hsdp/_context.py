@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Mapping
+from types import FrameType
 from typing import NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from ...hsdp import Hsdp
+from ._backward import Backward
 from ._placement import ContextMesh, distinct
 from ._unit import TorchUnit
 
@@ -93,12 +96,12 @@ class TorchContext:
             if unit is not root:
                 unit.end_forward(counts)
 
-    def begin_backward(self) -> None:
-        """Once per backward: hears when it ends."""
+    def begin_backward(self, engine: FrameType | None) -> None:
+        """Once per backward: hears how it ends. engine: what runs it."""
         if self._waits_for_end:
             return
         self._waits_for_end = True
-        torch.autograd.Variable._execution_engine.queue_callback(self.end_backward)
+        torch.autograd.Variable._execution_engine.queue_callback(Backward(self.end_backward, self.abort, engine))
 
     def end_backward(self) -> None:
         """The end of a backward, unless the host ends it."""
@@ -136,7 +139,7 @@ class TorchContext:
     def abort(self, message: str) -> None:
         """Other ranks raise an error with the message; this context has failed."""
         for mesh in self._meshes:
-            mesh.abort(message)
+            mesh.abort(f"rank {dist.get_rank()}: {message}")
 
     def recover(self) -> None:
         """After a failed iteration, on all ranks."""

@@ -126,6 +126,6 @@ class _BeforeBackward:
         if task != self._task:
             self._task = task
             context = self._state.begin()
-            context.begin_backward()
+            context.begin_backward(sys._getframe().f_back)
             self._state.unit.pre_backward()
         return grad
