@@ -22,8 +22,8 @@ inline constexpr Family kFamiliesOfFiles[] = {
 };
 
 // FAILED_PRECONDITION naming a file directly in the directory that makes it one of
-// kFamiliesOfFiles or Megatron's, or whose name matches one of the patterns: a checkpoint beside it would hide
-// it, or be hidden by it. Failures of the storage.
+// kFamiliesOfFiles or Megatron's, or whose name matches one of the patterns: a checkpoint beside it
+// would hide it, or be hidden by it. Failures of the storage.
 Status refuse_beside(const Location& location, std::span<const std::string_view> patterns);
 
 }  // namespace shardwright::format

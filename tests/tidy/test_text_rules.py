@@ -98,5 +98,6 @@ def test_a_disabled_test_with_a_reason_passes(path, text):
 def test_a_name_that_says_nothing_is_found():
     assert found(text_rules.check_names, "core/base/string_util.h", "")
     assert found(text_rules.check_names, "core/common/a.h", "")
+    assert not found(text_rules.check_names, "tests/golden/megatron/a/common.pt", "")
     assert not found(text_rules.check_names, "core/base/utility_of_ranks.h", "")
     assert not found(text_rules.check_names, "bindings/python/shardwright/torch/dcp/utils.py", "")

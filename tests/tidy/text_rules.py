@@ -162,7 +162,8 @@ def check_disabled_tests(tree: SourceTree) -> list[Finding]:
 
 def check_names(tree: SourceTree) -> list[Finding]:
     findings = []
-    others = "bindings/python/shardwright/torch/dcp/"  # modules under the names of another project
+    # Under the names of other projects.
+    others = ("bindings/python/shardwright/torch/dcp/", "tests/golden/megatron/")
     for path in tree.paths(under=("core", "capi", "include", "bindings", "cli", "tests", "benchmarks", "examples", "tools")):
         found = None if path.startswith(others) else VAGUE.search(path)
         if found:

@@ -170,6 +170,7 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
 
 // Key and path of an entry of common.pt.
 std::string common_name(std::string_view name) {
+  if (name.empty()) return std::string(kCommonKey);  // a value that is no container
   return fmt::format("{}.{}", kCommonKey, name);
 }
 
