@@ -314,6 +314,8 @@ def entries_of_a_hint_lie_apart_and_can_be_removed(folder, rank):
         names = sorted(file.name for file in path.glob("*.distcp"))
         assert [sum(name.startswith(what) for name in names) for what in ("rows__", "__")] == [2, 2], names
         assert_equal(load(rank, path, original.strategies.TorchDistLoadShardedStrategy()), expected(rank))
+        with shardwright.open(path) as checkpoint:
+            assert checkpoint.format == "megatron" and checkpoint.world_size == 2
         before = dcp.FileSystemReader(path).read_metadata()
         dist.barrier()
         if rank == 0:
