@@ -39,7 +39,7 @@ bool add_tensor(int64_t number, int64_t ranks, Bench* bench) {
   std::vector<plan::CatalogBuilder::Chunk> chunks;
   for (int64_t rank = 0; rank < (is_cut ? ranks : 1); ++rank) {
     Box box = is_cut ? Box{{rank * kRows, 0}, {kRows, kColumns}} : Box{{0}, {kColumns}};
-    chunks.push_back({std::move(box), static_cast<int32_t>(rank)});
+    chunks.push_back({std::move(box), static_cast<uint32_t>(rank)});
     bench->places.push_back({0, 0, static_cast<uint64_t>(rank), kItemBytes});
   }
   const auto kind = is_cut ? shardwright::EntryKind::kSharded : shardwright::EntryKind::kReplicated;
