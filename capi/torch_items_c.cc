@@ -31,7 +31,7 @@ Result<exec::FileOfRank> read_file_name(const char* name) {
     return exec::FileOfRank{file->rank, file->number, std::string(file->generation),
                             std::string(file->hint)};
   return bad_argument("name",
-                      "it is not of the form [HINT]__RANK_NUMBER.GENERATION.distcp, with a "
+                      "it is not of the form [TEXT]__RANK_NUMBER.GENERATION.distcp, with a "
                       "generation of 32 lower-case hex digits");
 }
 

@@ -23,13 +23,12 @@
 extern "C" {
 #endif
 
-/* Writes a state as items into a new file `name`, [HINT]__R_K.GENERATION.distcp, of the directory
- * `path`: each piece of each tensor, empty ones too, then each object. HINT is text that the caller
- * wants there, without separators of paths. Of the options durability, digests,
- * file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has
- * three 8-byte numbers in the machine's order for each item: the entry (of an object its number
- * behind all tensors), then offset and length in the file; the second is for
- * shw_torch_digests_write. After a failure nothing of the file is left.
+/* Writes a state as items into a new file `name`, [TEXT]__R_K.GENERATION.distcp, of the directory
+ * `path`: each piece of each tensor, empty ones too, then each object. Of the options durability,
+ * digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of
+ * `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its
+ * number behind all tensors), then offset and length in the file; the second is for
+ * shw_torch_digests_write. After a failure nothing is left.
  * Threads: any
  * Blocks: io
  * Owns: out

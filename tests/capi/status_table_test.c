@@ -3,6 +3,7 @@
  * Rows of the table of statuses that need ranks, files of others or files of a newer version: which
  * status comes, and what the message names. The other rows stand in bad_input_test.c,
  * struct_size_test.c, arguments_test.c and the files named after their subject. */
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,9 +92,10 @@ static void formats_that_are_only_recognised_are_named(void) {
   }
   const char* distributed = path_in(directory, "megatron");
   CHECK(mkdir(distributed, 0777) == 0);
-  write_file(path_in(distributed, "metadata.json"), "{}", 2);
+  const char* const marker = "{\"sharded_backend\": \"zarr\", \"sharded_backend_version\": 1}";
+  write_file(path_in(distributed, "metadata.json"), marker, strlen(marker));
   CHECK_FAILS(shw_checkpoint_open(context, NULL, distributed, NULL, &checkpoint, &error),
-              SHW_UNIMPLEMENTED, "Megatron");
+              SHW_UNIMPLEMENTED, "torch_dist");
   shw_context_release(context);
 }
 

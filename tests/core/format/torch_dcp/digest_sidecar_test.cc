@@ -109,7 +109,8 @@ TEST(FileNames, MayBeginWithWhatTheirEntriesBeginWith) {
   EXPECT_EQ(generation_of_file(name), kGeneration);
   EXPECT_TRUE(is_data_file(name));
   EXPECT_TRUE(is_data_file("rows__0_0.distcp"));
-  for (const std::string beginning : {"a/", "..", ".shardwright.", "a\\", std::string("a\0", 2)}) {
+  const std::vector<std::string> wrong = {"a/", "..", ".shardwright.", "a\\", {"a\0", 2}};
+  for (const std::string& beginning : wrong) {
     EXPECT_FALSE(is_data_file(beginning + "__0_0.distcp")) << beginning;
     EXPECT_FALSE(parse_data_file_name(beginning + data_file_name(7, kGeneration)).has_value());
   }
