@@ -2752,7 +2752,7 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the exchange and the memory of its round; waits for reads that are under way. Tensors hold a part of the bytes where it was not finished. NULL is allowed.
     pub fn shw_load_exchange_release(exchange: *mut shw_load_exchange);
-    /// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+    /// Writes a state as items into a new file `name`, [TEXT]__R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing is left.
     pub fn shw_torch_items_write(
         context: *mut shw_context,
         state: *const shw_state,
@@ -5721,7 +5721,7 @@ mod dispatch {
         unsafe { (table().load_exchange_release.unwrap_unchecked())(exchange) }
     }
 
-    /// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+    /// Writes a state as items into a new file `name`, [TEXT]__R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing is left.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_torch_items_write(

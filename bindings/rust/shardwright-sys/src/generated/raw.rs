@@ -1641,7 +1641,7 @@ pub unsafe fn load_exchange_finish(exchange: *mut shw_load_exchange) -> Result<*
     Ok(unsafe { out.assume_init() })
 }
 
-/// Writes a state as items into a new file `name`, __R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing of the file is left.
+/// Writes a state as items into a new file `name`, [TEXT]__R_K.GENERATION.distcp, of the directory `path`: each piece of each tensor, empty ones too, then each object. Of the options durability, digests, file_mode, threads, memory_budget, deadline and cancellation count. The first part of `out` has three 8-byte numbers in the machine's order for each item: the entry (of an object its number behind all tensors), then offset and length in the file; the second is for shw_torch_digests_write. After a failure nothing is left.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn torch_items_write(
