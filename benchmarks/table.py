@@ -22,7 +22,7 @@ def ratio(value):
 
 
 def disk(line):
-    share = spread(line, "share_of_floor", ratio) if "floor" in line else "-"
+    share = spread(line, "share_of_floor", ratio) if "share_of_floor_median" in line else "-"
     return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", share]
 
 

@@ -31,10 +31,18 @@ class Backward:
     def __del__(self) -> None:
         if self._has_ended:
             return
-        if self._engine is None or threading.get_ident() != self._thread:
+        if self._engine is None or threading.get_ident() != self._thread or not _is_running(self._engine):
             self._abort("backward raised an error")
         else:
             _Arrival(self._abort, self._engine)
+
+
+def _is_running(frame: FrameType) -> bool:
+    """Whether a frame is one of those that the caller will return to."""
+    each = sys._getframe(1).f_back
+    while each is not None and each is not frame:
+        each = each.f_back
+    return each is frame
 
 
 class _Arrival:

@@ -2,6 +2,7 @@
 """TorchContext: the units of one model, made when its root runs forward for the first time."""
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Mapping
@@ -101,7 +102,13 @@ class TorchContext:
         if self._waits_for_end:
             return
         self._waits_for_end = True
-        torch.autograd.Variable._execution_engine.queue_callback(Backward(self.end_backward, self.abort, engine))
+        torch.autograd.Variable._execution_engine.queue_callback(
+            Backward(self.end_backward, functools.partial(self._abort_backward, self.iteration), engine))
+
+    def _abort_backward(self, iteration: int, message: str) -> None:
+        """Of a backward that raised, unless the context has been reset since."""
+        if iteration == self.iteration:
+            self.abort(message)
 
     def end_backward(self) -> None:
         """The end of a backward, unless the host ends it."""
