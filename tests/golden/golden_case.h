@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/runtime.h"
 #include "core/storage/backends.h"
@@ -52,9 +53,48 @@ class GoldenCase : public testing::TestWithParam<std::string> {
     return Checkpoint::open(*runtime_, location);
   }
 
+  static Result<std::string> sha256(const Checkpoint& checkpoint, const std::string& name) {
+    SHW_ASSIGN_OR_RETURN(const size_t tensor, checkpoint.find_tensor(name, -1));
+    SHW_ASSIGN_OR_RETURN(
+        const auto digest,
+        checkpoint.tensor_digest(tensor, integrity::TensorDigestAlgorithm::kSha256, CallContext()));
+    return to_hex(digest);
+  }
+  void expect_digests(const Checkpoint& checkpoint) {
+    for (const auto& [name, tensor] : expected_["tensors"].items()) {
+      const auto digest = sha256(checkpoint, name);
+      ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+      EXPECT_EQ(*digest, tensor["sha256"].get<std::string>()) << name;
+    }
+  }
+
   const std::filesystem::path directory_;
   std::unique_ptr<Runtime> runtime_;
   nlohmann::json expected_;
+};
+
+// One that opens.
+class SoundGoldenCase : public GoldenCase {
+ protected:
+  using GoldenCase::GoldenCase;
+  void SetUp() override {
+    auto opened = open();
+    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+    checkpoint_ = *opened;
+  }
+  std::string object_text(size_t object) const {
+    const auto bytes = checkpoint_->read_object(object, ReadRules());
+    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+    if (!bytes.ok()) return "";
+    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  }
+  void expect_whole() const {
+    const Result<Report> report = checkpoint_->verify(true, CallContext());
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    EXPECT_TRUE(report->damage.empty());
+  }
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
 };
 
 }  // namespace shardwright::exec::test

@@ -40,8 +40,9 @@ def modules():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from megatron.core.dist_checkpointing import dict_utils, exchange_utils, mapping, serialization, validation
-        from megatron.core.dist_checkpointing.strategies import filesystem_async, fully_parallel, torch as strategies
-    if not isinstance(filesystem_async.mp, WithoutFork):
-        filesystem_async.mp = WithoutFork(filesystem_async.mp)
+        from megatron.core.dist_checkpointing.strategies import async_utils, filesystem_async, fully_parallel, torch as strategies
+    for module in (async_utils, filesystem_async):
+        if not isinstance(module.mp, WithoutFork):
+            module.mp = WithoutFork(module.mp)
     return {"dict_utils": dict_utils, "exchange_utils": exchange_utils, "mapping": mapping, "serialization": serialization,
             "validation": validation, "fully_parallel": fully_parallel, "strategies": strategies}

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 from unittest import mock
 
-import originals
 import rank_cases
 import shardwright
 import torch
@@ -136,7 +135,6 @@ def ours_pass_the_checks_of_the_original(folder, rank):
 @case
 def a_save_in_the_background_is_finalized_by_either_queue(folder, rank):
     """Tensors change as soon as the call returns; the marker comes after the data."""
-    async_utils.mp = original_without_fork(async_utils.mp)
     queues = {"ours": ours.AsyncCallsQueue(), "persistent": ours.AsyncCallsQueue(persistent=True),
               "theirs": async_utils.AsyncCallsQueue()}
     for name, calls in queues.items():
@@ -152,10 +150,6 @@ def a_save_in_the_background_is_finalized_by_either_queue(folder, rank):
         assert json.loads((folder / name / "metadata.json").read_text())["sharded_backend"] == "torch_dist"
         assert_equal(load(rank, folder / name, original.strategies.TorchDistLoadShardedStrategy()), expected(rank))
         calls.close()
-
-
-def original_without_fork(module):
-    return module if isinstance(module, originals.WithoutFork) else originals.WithoutFork(module)
 
 
 @case

@@ -103,14 +103,10 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
   Status locate(std::span<const StoredItem> items) const override;
   uint64_t digest_block_bytes() const override { return data().digest_block_bytes(); }
   Status prepare_file(uint32_t file) const override {
-    const Part* const part = part_of_file(file);
-    if (part == nullptr) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-    return part->checkpoint->prepare_file(file - part->first_file);
+    return ask_part(file, &OpenedCheckpoint::prepare_file);
   }
   Status check_file(uint32_t file) const override {
-    const Part* const part = part_of_file(file);
-    if (part == nullptr) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-    return part->checkpoint->check_file(file - part->first_file);
+    return ask_part(file, &OpenedCheckpoint::check_file);
   }
   bool has_checksums() const override { return true; }
   Result<std::optional<uint32_t>> item_checksum(const StoredItem& item) const override {
@@ -120,9 +116,7 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
     return part.checkpoint->item_checksum({item.kind, item.number - first});
   }
   Status check_checksums(uint32_t file) const override {
-    const Part* const part = part_of_file(file);
-    if (part == nullptr) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-    return part->checkpoint->check_checksums(file - part->first_file);
+    return ask_part(file, &OpenedCheckpoint::check_checksums);
   }
   Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
@@ -136,9 +130,7 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
     return part.checkpoint->check_object_block(object - part.first_object, block, bytes);
   }
   Status explain_missing(uint32_t file) const override {
-    const Part* const part = part_of_file(file);
-    if (part == nullptr) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-    return part->checkpoint->explain_missing(file - part->first_file);
+    return ask_part(file, &OpenedCheckpoint::explain_missing);
   }
   Result<std::vector<Extent>> padding(uint32_t) const override { return std::vector<Extent>(); }
 
@@ -150,10 +142,12 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
   const Part& part_of_object(uint64_t object) const {
     return parts_.size() > 1 && object >= parts_[1].first_object ? parts_[1] : parts_[0];
   }
-  // Null for a number that no file has.
-  const Part* part_of_file(uint32_t file) const {
-    if (file >= files_.size()) return nullptr;
-    return parts_.size() > 1 && file >= parts_[1].first_file ? &parts_[1] : &parts_[0];
+  // What the part says that has the file.
+  Status ask_part(uint32_t file, Status (OpenedCheckpoint::*ask)(uint32_t) const) const {
+    if (file >= files_.size())
+      return out_of_range(fmt::format("file {} of {}", file, files_.size()));
+    const Part& part = parts_.size() > 1 && file >= parts_[1].first_file ? parts_[1] : parts_[0];
+    return (*part.checkpoint.*ask)(file - part.first_file);
   }
   Result<Extent> here(const Part& part, Result<Extent> extent) const;
   Status add_common(const plan::Catalog& common);

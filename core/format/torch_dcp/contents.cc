@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "core/format/torch_dcp/contents_internal.h"
+#include "core/format/torch_dcp/file_names.h"
 #include "core/layout/box.h"
 
 namespace shardwright::format::torch_dcp::internal {
@@ -17,10 +18,10 @@ constexpr size_t kMaxNotes = 16;
 
 // r of a file HINT__r_k.distcp, -1 for other names.
 int32_t rank_of(std::string_view key) {
-  const size_t at = key.substr(key.rfind('/') + 1).rfind("__");
-  if (at == std::string_view::npos) return -1;
-  const std::string_view name = key.substr(key.rfind('/') + 1 + at);
+  std::string_view name = key.substr(key.rfind('/') + 1);
+  name.remove_prefix(hint_of(name).size());
   int32_t rank = -1;
+  if (!name.starts_with("__")) return -1;
   const auto parsed = std::from_chars(name.data() + 2, name.data() + name.size(), rank);
   const bool is_rank = parsed.ec == std::errc() && parsed.ptr < name.data() + name.size() &&
                        *parsed.ptr == '_' && rank >= 0 && rank < kMaxWorldSize;

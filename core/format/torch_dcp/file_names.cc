@@ -28,18 +28,9 @@ bool take(std::string_view beginning, std::string_view* text) {
   return true;
 }
 
-// What stands before "__R_K": nothing in it ends the name of a file, or looks like another file.
-std::string_view hint_of(std::string_view name) {
-  const size_t at = name.rfind("__");
-  const std::string_view hint = name.substr(0, at == std::string_view::npos ? 0 : at);
-  const bool is_own = hint.starts_with('.');
-  return is_own || hint.find_first_of(std::string_view("/\\\0", 3)) != std::string_view::npos
-             ? std::string_view()
-             : hint;
-}
-
-// "__R_K"; what stands behind it is left.
+// "HINT__R_K"; what stands behind it is left.
 bool take_rank_and_number(std::string_view* name) {
+  name->remove_prefix(hint_of(*name).size());
   return take("__", name) && take_digits(name) && take("_", name) && take_digits(name);
 }
 
@@ -82,10 +73,16 @@ std::string journal_file_name(std::string_view generation) {
   return fmt::format("{}{}.journal", kOwnBeginning, generation);
 }
 
+std::string_view hint_of(std::string_view name) {
+  const size_t at = name.rfind("__");
+  const std::string_view hint = name.substr(0, at == std::string_view::npos ? 0 : at);
+  const bool is_part =
+      !hint.starts_with('.') && hint.find_first_of(std::string_view("/\\\0", 3)) == hint.npos;
+  return is_part ? hint : std::string_view();
+}
+
 bool is_data_file(std::string_view name) {
-  if (!name.ends_with(kDataSuffix)) return false;
-  name.remove_prefix(hint_of(name).size());
-  if (!take_rank_and_number(&name)) return false;
+  if (!name.ends_with(kDataSuffix) || !take_rank_and_number(&name)) return false;
   return name == kDataSuffix || !generation_at(name.substr(1)).empty();
 }
 
@@ -94,7 +91,6 @@ std::string_view generation_of_file(std::string_view name) {
   std::string_view temporary = name;
   if (take(kIndexName, &temporary) && take(".", &temporary)) return generation_at(temporary);
   if (!name.ends_with(kDataSuffix)) return {};
-  name.remove_prefix(hint_of(name).size());
   return take_rank_and_number(&name) && take(".", &name) ? generation_at(name) : std::string_view();
 }
 

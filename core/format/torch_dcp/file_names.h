@@ -34,6 +34,8 @@ std::optional<DataFile> parse_data_file_name(std::string_view name);
 std::string digests_file_name(std::string_view generation);
 std::string journal_file_name(std::string_view generation);
 
+// HINT of a name, "" for other names and for what would make it another file.
+std::string_view hint_of(std::string_view name);
 // Whether torch or this library would give the name to a file of data.
 bool is_data_file(std::string_view name);
 // Generation of a file that this library makes, one that is being written included; "" for other

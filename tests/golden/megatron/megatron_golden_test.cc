@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/text.h"
 #include "core/format/format.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/expect_failure.h"
@@ -21,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 using test::golden_cases;
 using test::golden_directory;
-using test::GoldenCase;
+using test::SoundGoldenCase;
 
 // The ends of an encoded value, as entries of a file of torch.save are named. Empty containers and
 // what has no JSON are ends, too, with null.
@@ -40,22 +39,9 @@ void add_ends(const Json& value, const std::string& name, Json* ends) {
   (*ends)[name] = type == "int" || type == "str" ? value["value"] : Json();
 }
 
-class MegatronGolden : public GoldenCase {
+class MegatronGolden : public SoundGoldenCase {
  protected:
-  MegatronGolden() : GoldenCase("megatron") {}
-  void SetUp() override {
-    auto opened = open();
-    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
-    checkpoint_ = *opened;
-  }
-  std::string object_text(size_t object) const {
-    const auto bytes = checkpoint_->read_object(object, ReadRules());
-    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
-    if (!bytes.ok()) return "";
-    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-  }
-
-  std::shared_ptr<const Checkpoint> checkpoint_;
+  MegatronGolden() : SoundGoldenCase("megatron") {}
 };
 
 TEST_P(MegatronGolden, HoldsTheTensorsThatWereSaved) {
@@ -66,11 +52,8 @@ TEST_P(MegatronGolden, HoldsTheTensorsThatWereSaved) {
     const Result<size_t> found = checkpoint_->find_tensor(name, -1);
     ASSERT_TRUE(found.ok()) << found.status().to_string();
     EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
-    const auto digest = checkpoint_->tensor_digest(
-        *found, integrity::TensorDigestAlgorithm::kSha256, CallContext());
-    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
-    EXPECT_EQ(to_hex(*digest), tensor["sha256"].get<std::string>()) << name;
   }
+  expect_digests(*checkpoint_);
 }
 
 TEST_P(MegatronGolden, HoldsTheCommonStateAsEntries) {
@@ -91,9 +74,7 @@ TEST_P(MegatronGolden, HoldsTheCommonStateAsEntries) {
 }
 
 TEST_P(MegatronGolden, IsWhole) {
-  const Result<Report> report = checkpoint_->verify(true, CallContext());
-  ASSERT_TRUE(report.ok()) << report.status().to_string();
-  EXPECT_TRUE(report->damage.empty());
+  expect_whole();
 }
 
 TEST_P(MegatronGolden, OpensFromWhatAnotherRankRead) {

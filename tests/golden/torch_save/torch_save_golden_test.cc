@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/text.h"
 #include "tests/golden/golden_case.h"
 
 namespace shardwright::exec {
@@ -17,22 +16,11 @@ namespace {
 
 using Json = nlohmann::json;
 using test::golden_cases;
-using test::GoldenCase;
+using test::SoundGoldenCase;
 
-class TorchSaveGolden : public GoldenCase {
+class TorchSaveGolden : public SoundGoldenCase {
  protected:
-  TorchSaveGolden() : GoldenCase("torch_save") {}
-  void SetUp() override {
-    auto opened = open();
-    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
-    checkpoint_ = *opened;
-  }
-  std::string object_text(size_t object) {
-    const auto bytes = checkpoint_->read_object(object, ReadRules());
-    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
-    return bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
-                      : "";
-  }
+  TorchSaveGolden() : SoundGoldenCase("torch_save") {}
   void expect_object(const std::string& name, const Json& wanted) {
     const plan::Catalog& catalog = checkpoint_->catalog();
     for (size_t i = 0; i < catalog.objects.size(); ++i) {
@@ -47,8 +35,6 @@ class TorchSaveGolden : public GoldenCase {
     }
     ADD_FAILURE() << "there is no object '" << name << "'";
   }
-
-  std::shared_ptr<const Checkpoint> checkpoint_;
 };
 
 TEST_P(TorchSaveGolden, HoldsWhatWasSaved) {
@@ -61,11 +47,8 @@ TEST_P(TorchSaveGolden, HoldsWhatWasSaved) {
     EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
     const auto shape = catalog.shape(*found);
     EXPECT_EQ(Json(std::vector<int64_t>(shape.begin(), shape.end())), tensor["shape"]) << name;
-    const auto digest = checkpoint_->tensor_digest(
-        *found, integrity::TensorDigestAlgorithm::kSha256, CallContext());
-    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
-    EXPECT_EQ(to_hex(*digest), tensor["sha256"].get<std::string>()) << name;
   }
+  expect_digests(*checkpoint_);
   ASSERT_EQ(catalog.objects.size(), expected_["objects"].size());
   for (const auto& [name, object] : expected_["objects"].items()) {
     if (object.is_array()) expect_object(name, object);
@@ -73,9 +56,7 @@ TEST_P(TorchSaveGolden, HoldsWhatWasSaved) {
 }
 
 TEST_P(TorchSaveGolden, IsWhole) {
-  const Result<Report> report = checkpoint_->verify(true, CallContext());
-  ASSERT_TRUE(report.ok()) << report.status().to_string();
-  EXPECT_TRUE(report->damage.empty());
+  expect_whole();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TorchSaveGolden, testing::ValuesIn(golden_cases("torch_save")),

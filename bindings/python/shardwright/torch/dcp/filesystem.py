@@ -26,6 +26,7 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 from torch.distributed.checkpoint.storage import WriteResult
 
 from ...errors import DataLossError, NotFoundError
+from .._durable import sync_folder
 from . import _item_files, _metadata_file, _stored
 from ._place import Place
 from ._errors import CheckpointExistsError
@@ -199,11 +200,7 @@ class FileSystemWriter(_original.FileSystemWriter):
 
     def _sync_folder(self) -> None:
         if self.sync_files and type(self.fs) is FileSystem:
-            folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.path)
 
 
 def _with_prefix(plan: SavePlan, rank: int) -> SavePlan:

@@ -15,8 +15,8 @@ from ...dcp.filesystem import FileSystemWriter
 class HintedWriter(FileSystemWriter):
     """Writes to a directory; the names of some files begin with `hint`, and these hold the entries that do."""
 
-    def __init__(self, path: Any, hint: str, thread_count: int) -> None:
-        super().__init__(path, thread_count=thread_count)
+    def __init__(self, path: Any, hint: str) -> None:
+        super().__init__(path)
         self._hint = hint
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> torch.futures.Future[list[WriteResult]]:

@@ -13,11 +13,11 @@ import torch
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorStorageMetadata
 
 from ....errors import NotFoundError
+from ..._durable import replace_file, sync_folder
 from ...dcp import _choice, _metadata_file
 from .._flattened_entries import flattened_shapes
 from ..sharded_object import ShardedObject
 from ..sharded_tensor import ShardedTensor
-from ._durable import replace_file, sync_folder
 
 _INDEX, _DATA = ".metadata", ".distcp"
 

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from ....errors import FailedPreconditionError, NotFoundError
-from ._durable import remove_file, replace_file
+from ..._durable import remove_file, replace_file
 from .async_calls import AsyncCallsQueue
 from .torch_dist import TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
 

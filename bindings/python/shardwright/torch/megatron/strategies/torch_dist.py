@@ -7,6 +7,7 @@ replaced, so that it never vouches for parts of two checkpoints.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, cast
 from .... import calls
 from ....errors import ShardwrightError
 from ... import _Prepared
+from ..._durable import remove_file
 from ...dcp import _async, _choice, _saving
 from ...dcp._direct import Members
 from ...dcp._errors import of_call
@@ -31,7 +33,6 @@ from ..kinds import is_sharded_tensor
 from ..planners import MCoreLoadPlanner, MCoreSavePlanner
 from ..trees import nested_values
 from ._described import ShardedState, ShardLeaves
-from ._durable import remove_file
 from ._hinted_writer import HintedWriter
 from ._pending import Pending, wait_until_ended
 from ._stored_metadata import read_metadata, remove_prefix, sharded_metadata, tensors_metadata
@@ -113,7 +114,8 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
             _take_marker_away(call)
             job = calls.save_async(made.state, call.writer.place.path, collective=made.collective, **_options(call))
             pending = Pending(job)
-            _wait_staged(job)
+            with contextlib.suppress(ShardwrightError):  # which the finalizer raises, on all ranks
+                job.wait_staged()
         return self._get_save_and_finalize_callbacks(call.writer, pending)
 
     def _get_save_and_finalize_callbacks(self, writer: Any, save_state_dict_ret: Pending) -> AsyncRequest:
@@ -149,7 +151,7 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
         if self.separation_hint is not None:
             if type(writer) is not FileSystemWriter:
                 raise failure(ShardingError, f"separation_hint needs a directory, not {checkpoint_dir}", path=checkpoint_dir)
-            writer = HintedWriter(writer.path, self.separation_hint, self.thread_count)
+            writer = HintedWriter(writer.path, self.separation_hint)
             planner = MCoreSavePlanner(flatten_state_dict=False)
         writer.thread_count = self.thread_count
         return SaveCall(writer, planner, members, True, "off", {})
@@ -169,13 +171,6 @@ def _take_marker_away(call: SaveCall) -> None:
 
 def _options(call: SaveCall) -> dict[str, Any]:
     return {"storage": call.writer.place.storage, "verify_replicas": "off", **_saving.options_of(call)}
-
-
-def _wait_staged(job: Any) -> None:
-    try:
-        job.wait_staged()
-    except ShardwrightError:
-        pass  # which the finalizer raises, on all ranks
 
 
 def _copied(tree: dict[str, Any]) -> dict[str, Any]:

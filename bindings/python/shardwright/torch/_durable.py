@@ -30,7 +30,7 @@ def remove_file(folder: str, name: str) -> None:
         sync_folder(folder)
 
 
-def sync_folder(folder: str) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Makes the names in a folder durable."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
