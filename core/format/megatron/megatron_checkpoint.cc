@@ -185,6 +185,7 @@ Status MegatronCheckpoint::add_common(const plan::Catalog& common) {
     tensor.dtype = record.dtype;
     tensor.shape = common.shape(i);
     std::vector<plan::CatalogBuilder::Chunk> chunks;
+    chunks.reserve(static_cast<size_t>(record.chunk_count));
     for (uint64_t k = 0; k < record.chunk_count; ++k)
       chunks.push_back({common.chunk_box(record.chunk_begin + k), 0});
     SHW_RETURN_IF_ERROR(builder.add_tensor(tensor, chunks));
