@@ -226,10 +226,24 @@ class PickleCopier {
     PickleCursor pairs = data_.pairs(value);
     for (PickleRef key, part; pairs.next(&key) && pairs.next(&part);) {
       if (is_left_out(key)) continue;
-      if (!write(key, depth + 1) || !write(part, depth + 1)) return false;
+      if (!write(key, depth + 1)) return false;
+      if (const auto number = other_number(key, part); number.has_value()) {
+        writer_.integer(*number);
+      } else if (!write(part, depth + 1)) {
+        return false;
+      }
       writer_.set_item();
     }
     return true;
+  }
+
+  std::optional<int64_t> other_number(PickleRef key, PickleRef part) const {
+    if (rules_.numbers == nullptr || data_.kind(key) != PickleKind::kText ||
+        data_.kind(part) != PickleKind::kInteger)
+      return std::nullopt;
+    const auto found = rules_.numbers->find(data_.text(key));
+    if (found == rules_.numbers->end()) return std::nullopt;
+    return found->second;
   }
 
   void write_global(std::string_view module, std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,6 +31,9 @@ struct PickleCopyRules {
   // Pairs of dicts that are left out: those whose key is one of these, or an object whose state has
   // it as "fqn". Null: none. Outlives the copy.
   const std::set<std::string, std::less<>>* left_out = nullptr;
+  // Integers that dicts have under these text keys, and what they are in the copy. Null: none.
+  // Outlives the copy.
+  const std::map<std::string, int64_t, std::less<>>* numbers = nullptr;
 };
 
 struct PickleCopy {
