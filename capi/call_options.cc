@@ -17,8 +17,8 @@ namespace shardwright::capi {
 namespace {
 
 Result<std::string> format_text(int32_t format) {
-  constexpr std::string_view kNames[] = {"native", "native", "torch-dcp", "safetensors"};
-  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_SAFETENSORS, "format"));
+  constexpr std::string_view kNames[] = {"native", "native", "torch-dcp", "safetensors", "megatron"};
+  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_MEGATRON, "format"));
   return std::string(kNames[format]);
 }
 
@@ -157,7 +157,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
   SHW_RETURN_IF_ERROR(option_in_range(options.read_path, SHW_READ_PATH_BUFFERED, "read_path"));
   SHW_RETURN_IF_ERROR(option_in_range(options.exchange, SHW_EXCHANGE_ALWAYS, "exchange"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_MEGATRON, "format"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
   exec::LoadOptions made;
   made.rules.missing = static_cast<plan::MissingRule>(options.missing);

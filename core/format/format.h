@@ -38,8 +38,8 @@ class Format {
  public:
   virtual ~Format() = default;
   virtual std::string_view name() const = 0;
-  // Name of the file that makes a directory one of this format whatever else lies there, "" = none.
-  virtual std::string_view marker() const { return ""; }
+  // Names of files of which one makes a directory one of this format whatever else lies there.
+  virtual std::span<const std::string_view> markers() const { return {}; }
   // Whether what is seen is of this format, sound or not; nothing is read.
   virtual bool recognises(const Sight& sight) const = 0;
   // The place was recognised. metadata: receives what open_shared takes, or null. DATA_LOSS:

@@ -14,11 +14,11 @@
 #include "core/base/text.h"
 #include "core/format/format.h"
 #include "core/format/megatron/megatron_format.h"
+#include "core/format/megatron/publication.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/other_formats.h"
 #include "core/format/safetensors/safetensors_format.h"
-#include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_format.h"
 #include "core/format/torch_save/torch_save_format.h"
 
@@ -114,7 +114,7 @@ bool is_unfinished_name(std::string_view name) {
   const std::string temporary = fmt::format("{}.", native::kManifestName);
   return is_generation_id(top) ||
          (top.starts_with(temporary) && is_generation_id(top.substr(temporary.size()))) ||
-         !torch_dcp::generation_of_file(top).empty();
+         !megatron::generation_of_file(top).empty();
 }
 
 // What cannot be read, where no format has been recognised.
@@ -254,11 +254,12 @@ const Format* FormatTable::recognise(const Sight& sight) const {
 // file is can be told by looking at it.
 Result<const Format*> FormatTable::marked(const Location& location) const {
   for (const auto& format : formats_) {
-    if (format->marker().empty()) continue;
-    const Status there =
-        location.storage->stat(storage::join_key(location.prefix, format->marker())).status();
-    if (there.ok()) return format.get();
-    if (there.code() != StatusCode::kNotFound) return there;
+    for (const std::string_view marker : format->markers()) {
+      const Status there =
+          location.storage->stat(storage::join_key(location.prefix, marker)).status();
+      if (there.ok()) return format.get();
+      if (there.code() != StatusCode::kNotFound) return there;
+    }
   }
   return nullptr;
 }

@@ -57,13 +57,15 @@ enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REP
 /* Formats. AUTO is native when saving and what is recognised when loading. SAFETENSORS saves one
  * file to a path that ends in .safetensors, else files and their index into a directory. TORCH_DCP
  * saves a directory that torch.distributed.checkpoint of torch 2.4 to 2.15 loads, with digests
- * beside it that torch takes no notice of.
+ * beside it that torch takes no notice of. MEGATRON saves one that megatron-core loads as
+ * torch_dist: the entries "common" and "common.*" become its common state, all others data.
  * Since: 0.1 unstable */
 enum {
   SHW_FORMAT_AUTO = 0,
   SHW_FORMAT_NATIVE = 1,
   SHW_FORMAT_TORCH_DCP = 2,
-  SHW_FORMAT_SAFETENSORS = 3
+  SHW_FORMAT_SAFETENSORS = 3,
+  SHW_FORMAT_MEGATRON = 4
 };
 
 /* Planner behaviour: this library's own, that of HyperParallel's standard planners, of torch's

@@ -166,6 +166,8 @@ choice! {
         TorchDcp = SHW_FORMAT_TORCH_DCP, "torch_dcp";
         /// One file when the path ends in `.safetensors`, else files of a directory and their index.
         Safetensors = SHW_FORMAT_SAFETENSORS, "safetensors";
+        /// Megatron-core's torch_dist.
+        Megatron = SHW_FORMAT_MEGATRON, "megatron";
     }
 }
 choice! {

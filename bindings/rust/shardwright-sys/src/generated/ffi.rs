@@ -354,6 +354,7 @@ pub const SHW_FORMAT_AUTO: i32 = 0;
 pub const SHW_FORMAT_NATIVE: i32 = 1;
 pub const SHW_FORMAT_TORCH_DCP: i32 = 2;
 pub const SHW_FORMAT_SAFETENSORS: i32 = 3;
+pub const SHW_FORMAT_MEGATRON: i32 = 4;
 pub const SHW_PRESET_NATIVE: i32 = 0;
 pub const SHW_PRESET_HYPERPARALLEL: i32 = 1;
 pub const SHW_PRESET_TORCH: i32 = 2;
