@@ -34,7 +34,8 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
                    static_cast<exec::ReadPath>(options.read_path)};
   impl->deadline_ns = options.deadline_ns;
   SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
-  SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location));
+  SHW_ASSIGN_OR_RETURN(const std::string as, wanted_format(options.format));
+  SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location, as));
   const format::OpenedCheckpoint& opened = impl->checkpoint->opened();
   impl->format = opened.format_name();
   impl->generation = opened.generation();

@@ -48,8 +48,8 @@ Result<FenceLock> lock_path_to_save(Runtime& runtime, const FencedPath& path,
     SHW_RETURN_IF_ERROR(control.check(kDoing));
     if (clock.monotonic_ns() - begin >= kMaxFenceWaitNs) {
       return unavailable(
-                 fmt::format("{} has had the path '{}' for {} s; save again when it is done",
-                             who, escape_text(format::shown_path(location)),
+                 fmt::format("{} has had the path '{}' for {} s; save again when it is done", who,
+                             escape_text(format::shown_path(location)),
                              kMaxFenceWaitNs / 1'000'000'000))
           .with_detail("file", path.key);
     }

@@ -134,6 +134,7 @@ Status StepwiseSave::begin_generation(const format::Location& location) {
   settings.file_mode = options_.file_mode;
   settings.keep_generations = options_.keep_generations;
   settings.max_shard_bytes = options_.max_shard_bytes;
+  settings.common_as_object = options_.common_as_object;
   settings.metadata = options_.metadata;
   settings.writer = writer_name();
   SHW_ASSIGN_OR_RETURN(generation_,

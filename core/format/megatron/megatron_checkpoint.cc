@@ -16,10 +16,12 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/format/megatron/common_state.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
 #include "core/format/megatron/publication.h"
+#include "core/format/megatron/unflattened.h"
+#include "core/format/megatron/unsharded_state.h"
 #include "core/format/read_only_object.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_save/torch_save_checkpoint.h"
@@ -140,6 +142,10 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
   }
   Status check_checksums(uint32_t file) const override {
     return ask_part(file, &OpenedCheckpoint::check_checksums);
+  }
+  // A journal that is followed has none: integrity.json beside it is that of the checkpoint before.
+  Result<std::vector<Status>> check_listed_files() const override {
+    return journal_.empty() ? compare_listed(location_) : std::vector<Status>();
   }
   Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
@@ -286,8 +292,9 @@ Status MegatronCheckpoint::locate(std::span<const StoredItem> items) const {
 Status MegatronCheckpoint::check_manifest() const {
   SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> journal, read_journal(location_));
   if (journal != journal_)
-    return aborted("another checkpoint was put in place while reading, or this one was; open it "
-                   "again")
+    return aborted(
+               "another checkpoint was put in place while reading, or this one was; open it "
+               "again")
         .with_detail("file", kJournalName);
   if (!journal_.empty()) {
     for (const Part& part : parts_) SHW_RETURN_IF_ERROR(part.checkpoint->check_manifest());
@@ -380,16 +387,15 @@ struct Signs {
 
   bool same_as(const Signs& other) const {
     return journal == other.journal && has_marker == other.has_marker &&
-           marker.size_bytes == other.marker.size_bytes &&
-           marker.version == other.marker.version && marker.modified_ns == other.marker.modified_ns;
+           marker.size_bytes == other.marker.size_bytes && marker.version == other.marker.version &&
+           marker.modified_ns == other.marker.modified_ns;
   }
 };
 
 Result<Signs> look_at_signs(const Location& location) {
   Signs signs;
   SHW_ASSIGN_OR_RETURN(signs.journal, read_journal(location));
-  const auto marker =
-      location.storage->stat(storage::join_key(location.prefix, kMarkerName));
+  const auto marker = location.storage->stat(storage::join_key(location.prefix, kMarkerName));
   if (!marker.ok() && marker.status().code() != StatusCode::kNotFound) return marker.status();
   signs.has_marker = marker.ok();
   if (marker.ok()) signs.marker = *marker;
@@ -411,8 +417,7 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening
   journal_bytes = signs.journal;
   SHW_ASSIGN_OR_RETURN(const Names names, names_of(journal_bytes));
   if (names.publication.has_value()) {
-    const auto text = std::as_bytes(std::span(marker_text(
-        {names.publication->has_common_file})));
+    const auto text = std::as_bytes(std::span(marker_text({names.publication->has_common_file})));
     marker_bytes.assign(text.begin(), text.end());
   } else {
     SHW_ASSIGN_OR_RETURN(marker_bytes, read_marker(location));
@@ -420,12 +425,13 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening
   SHW_ASSIGN_OR_RETURN(const MarkerFile marker, decode_marker(marker_bytes));
   SHW_ASSIGN_OR_RETURN(const bool has_index, is_there(location, names.index));
   if (!has_index)
-    return not_there(names.index, fmt::format("{} is", names.publication.has_value()
-                                                           ? kJournalName
-                                                           : kMarkerName));
+    return not_there(
+        names.index,
+        fmt::format("{} is", names.publication.has_value() ? kJournalName : kMarkerName));
   const bool travels = opening.bytes != nullptr;
   SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_indexes(location, {&names.index, 1}, opening.kept,
                                                           travels ? &index_bytes : nullptr));
+  SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));
   SHW_ASSIGN_OR_RETURN(const bool has_common,
                        wants_common(location, names, marker, data->catalog()));
   auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
@@ -466,6 +472,7 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& loca
   SHW_RETURN_IF_ERROR(decode_marker(marker_bytes).status());
   auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
   SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_shared(location, index_bytes));
+  SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));
   SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(data)));
   if (!common_bytes.empty()) {
     SHW_ASSIGN_OR_RETURN(auto common,

@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/format/megatron/common_items.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
 #include "core/format/megatron/publication.h"
+#include "core/format/megatron/unsharded_items.h"
 #include "core/format/other_formats.h"
 #include "core/format/torch_dcp/dcp_generation.h"
+#include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_dcp/torch_dcp_saving.h"
 
@@ -30,6 +32,11 @@ constexpr std::string_view kOthers[] = {"manifest.shw", torch_dcp::kRankIndexPat
 
 std::string key_of(const Location& location, std::string_view name) {
   return storage::join_key(location.prefix, name);
+}
+
+// Of the object of a common state, beside what rank 0 writes.
+std::string common_file(std::string_view generation) {
+  return torch_dcp::data_file_name(torch_dcp::DataFile{0, 1, generation});
 }
 
 class MegatronGeneration final : public GenerationWriter {
@@ -71,7 +78,7 @@ class MegatronGeneration final : public GenerationWriter {
 
 Status MegatronGeneration::make(std::string_view generation, Existing existing) {
   const std::string copies[] = {pending_name(torch_dcp::kIndexName, generation),
-                                pending_name(kCommonName, generation),
+                                pending_name(kCommonName, generation), common_file(generation),
                                 pending_name(kJournalName, generation)};
   SHW_RETURN_IF_ERROR(data_.make(generation, existing));
   for (const std::string& name : copies) {
@@ -85,8 +92,18 @@ Status MegatronGeneration::make(std::string_view generation, Existing existing) 
 Status MegatronGeneration::take(torch_dcp::IndexParts* parts) {
   if (has_own_object_) return {};
   SHW_ASSIGN_OR_RETURN(const std::vector<CommonEntry> entries, take_common(location_, parts));
-  SHW_ASSIGN_OR_RETURN(common_, encode_common(entries, CommonForm::kDict));
-  return {};
+  const bool as_object = settings_.common_as_object;
+  SHW_ASSIGN_OR_RETURN(
+      std::vector<std::byte> common,
+      encode_common(entries, as_object ? CommonForm::kListOfOne : CommonForm::kDict));
+  if (!as_object) {
+    common_ = std::move(common);
+    return {};
+  }
+  const std::string file = common_file(generation());
+  SHW_RETURN_IF_ERROR(torch_dcp::write_beside(
+      location_, {key_of(location_, file), common, generation()}, settings_));
+  return add_common_object(common, {file, settings_.digests}, parts);
 }
 
 Status MegatronGeneration::write_pending(std::string_view name,
@@ -180,8 +197,8 @@ Result<std::vector<GenerationInfo>> MegatronWriter::list_generations(
   SHW_RETURN_IF_ERROR(check_names_generation(current, key_of(location, torch_dcp::kIndexName)));
   GenerationList found(current);
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
-  SHW_RETURN_IF_ERROR(location.storage->list(
-      prefix, storage::kDelimiter, [&](const storage::ListEntry& entry) {
+  SHW_RETURN_IF_ERROR(
+      location.storage->list(prefix, storage::kDelimiter, [&](const storage::ListEntry& entry) {
         const std::string_view name = std::string_view(entry.key).substr(prefix.size());
         const std::string_view generation = generation_of_file(name);
         if (!generation.empty()) found.add(generation, entry);
@@ -199,9 +216,8 @@ Result<std::unique_ptr<GenerationWriter>> MegatronWriter::begin(
   SHW_RETURN_IF_ERROR(check_common(plan.catalog));
   std::vector<StoredParts> old;
   if (replaced.commits_anew) {
-    SHW_ASSIGN_OR_RETURN(
-        old, torch_dcp::parts_of_replaced(location, key_of(location, torch_dcp::kIndexName),
-                                          replaced));
+    SHW_ASSIGN_OR_RETURN(old, torch_dcp::parts_of_replaced(
+                                  location, key_of(location, torch_dcp::kIndexName), replaced));
   }
   if (!old.empty() && !replaced.generation.empty()) {
     for (const std::string_view name : {torch_dcp::kIndexName, kCommonName, kIntegrityName})

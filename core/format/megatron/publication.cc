@@ -10,8 +10,9 @@
 
 #include "core/base/generation_id.h"
 #include "core/base/limits.h"
-#include "core/format/megatron/common_state.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
+#include "core/format/megatron/unsharded_state.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/integrity/digest.h"
@@ -23,7 +24,6 @@ constexpr std::string_view kMagic = "SHWPUBL1";
 constexpr uint64_t kCommonFlag = 1;
 constexpr uint64_t kIntegrityFlag = 2;
 constexpr uint64_t kDurableFlag = 4;
-constexpr uint64_t kMaxIntegrityBytes = uint64_t{1} << 30;
 
 Status damaged(std::string_view what) {
   return data_loss(fmt::format("file '{}' {}", kJournalName, what))
@@ -98,7 +98,9 @@ class Settling {
   }
 
   Status sync_names() const {
-    if (!publication_.durable || !storage::offers(storage_, storage::kDurable)) return {};
+    const bool has_names =
+        !location_.prefix.empty() || storage::offers(storage_, storage::kDurable);
+    if (!publication_.durable || !has_names) return {};
     bool supported = false;
     return storage_.sync_prefix(location_.prefix, &supported);
   }

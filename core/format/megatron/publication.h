@@ -35,7 +35,6 @@
 namespace shardwright::format::megatron {
 
 inline constexpr std::string_view kJournalName = ".shardwright.publish";
-inline constexpr std::string_view kIntegrityName = "integrity.json";
 inline constexpr uint64_t kJournalBytes = 8 + 32 + 8 + 8 + 3 * (8 + 16) + 16;
 
 // What stands in a file that is to be put in place.

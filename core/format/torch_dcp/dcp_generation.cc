@@ -210,8 +210,7 @@ Status DcpGeneration::check_written(const plan::WriteResult& result) const {
       .with_detail("found", fmt::to_string(stat->size_bytes));
 }
 
-Status DcpGeneration::encode(std::span<const plan::WriteResult> results,
-                                  int64_t created_unix_ns) {
+Status DcpGeneration::encode(std::span<const plan::WriteResult> results, int64_t created_unix_ns) {
   SHW_ASSIGN_OR_RETURN(IndexParts items,
                        ItemCollector(plan_.catalog, parts_.generation).run(results));
   for (const plan::WriteResult& result : results) file_bytes_ += result.file_bytes;
@@ -219,7 +218,7 @@ Status DcpGeneration::encode(std::span<const plan::WriteResult> results,
   file_count_ = items.files.size();
   const std::string place = shown_path(location_);
   const IndexContents contents{*items.catalog, items.chunks,      items.objects,     items.files,
-                               place,         parts_.generation, settings_.metadata};
+                               place,          parts_.generation, settings_.metadata};
   SHW_ASSIGN_OR_RETURN(index_, encode_index(contents));
   SHW_RETURN_IF_ERROR(check_encoded(index_.bytes, contents));
   items.sidecar.created_unix_ns = created_unix_ns;
@@ -228,10 +227,10 @@ Status DcpGeneration::encode(std::span<const plan::WriteResult> results,
 }
 
 Status DcpGeneration::write_sidecar() const {
-  return write_beside(location_,
-                      {key_of(location_, digests_file_name(parts_.generation)), sidecar_,
-                       parts_.generation},
-                      settings_);
+  return write_beside(
+      location_,
+      {key_of(location_, digests_file_name(parts_.generation)), sidecar_, parts_.generation},
+      settings_);
 }
 
 // Nobody looks at the digests before there is the index that they are of.

@@ -159,7 +159,7 @@ Digest128 object_item_key(std::string_view generation, std::string_view name, in
 }
 
 void append_item_digests(std::span<const std::byte> item, const Digest128& key,
-                 std::vector<Digest128>* digests) {
+                         std::vector<Digest128>* digests) {
   for (uint64_t block = 0; block * kDigestBlockBytes < item.size(); ++block) {
     const uint64_t begin = block * kDigestBlockBytes;
     const auto bytes = item.subspan(
@@ -194,7 +194,8 @@ WrittenItems written_items(const RankContents& contents, const FileLayout& layou
       const int32_t rank =
           contents.owner(contents.local.description.catalog.objects[item.entry].rank);
       append_item_digests(layout.wrappings[placed.wrapping].front,
-                  object_item_key(contents.list.generation, entry.name, rank), &written.digests);
+                          object_item_key(contents.list.generation, entry.name, rank),
+                          &written.digests);
     } else {
       written.digests.insert(written.digests.end(), own.begin(), own.end());
     }

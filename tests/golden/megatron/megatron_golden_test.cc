@@ -52,8 +52,15 @@ TEST_P(MegatronGolden, HoldsTheTensorsThatWereSaved) {
     const Result<size_t> found = checkpoint_->find_tensor(name, -1);
     ASSERT_TRUE(found.ok()) << found.status().to_string();
     EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
+    const bool is_flat = expected_.contains("flattened") && expected_["flattened"].contains(name);
+    const Json whole = is_flat ? expected_["flattened"][name] : Json();
+    const Json shape(
+        std::vector<int64_t>(catalog.shape(*found).begin(), catalog.shape(*found).end()));
+    EXPECT_EQ(shape, is_flat ? whole["original_shape"] : tensor["shape"]) << name;
+    const auto digest = sha256(*checkpoint_, name);
+    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+    EXPECT_EQ(*digest, (is_flat ? whole["original_sha256"] : tensor["sha256"])) << name;
   }
-  expect_digests(*checkpoint_);
 }
 
 TEST_P(MegatronGolden, HoldsTheCommonStateAsEntries) {
@@ -138,10 +145,24 @@ TEST_F(DamagedMegatron, NamesTheFileThatIsNoneOfItsKind) {
   expect_refused("metadata.json", StatusCode::kDataLoss);
   put("metadata.json", R"({"sharded_backend":"zarr","sharded_backend_version":1})");
   expect_refused("metadata.json", StatusCode::kUnimplemented);
+}
+
+TEST_F(DamagedMegatron, WithoutItsMarkerIsIncompleteAndOpensAsTorchDcp) {
   ASSERT_TRUE(storage_->remove("c/metadata.json").ok());
-  const auto data = open();
+  const Status incomplete = open().status();
+  EXPECT_EQ(incomplete.code(), StatusCode::kNotFound);
+  EXPECT_NE(incomplete.message().find("incomplete"), std::string::npos) << incomplete.message();
+  EXPECT_NE(incomplete.detail("hint").find("--as torch_dcp"), std::string::npos);
+  const auto data = format::FormatTable().open({storage_, "c"}, nullptr, "torch-dcp");
   ASSERT_TRUE(data.ok()) << data.status().to_string();
   EXPECT_EQ((*data)->format_name(), "torch-dcp");
+}
+
+TEST_F(DamagedMegatron, OpensAsTorchDcpBesideItsMarkerWhereThatIsAskedFor) {
+  const auto data = format::FormatTable().open({storage_, "c"}, nullptr, "torch-dcp");
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  EXPECT_EQ((*data)->format_name(), "torch-dcp");
+  EXPECT_LT((*data)->catalog().objects.size(), (*open())->catalog().objects.size());
 }
 
 TEST_F(DamagedMegatron, RefusesACommonFileThatIsDamaged) {

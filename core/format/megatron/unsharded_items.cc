@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/format/megatron/common_items.h"
+#include "core/format/megatron/unsharded_items.h"
 
 #include <algorithm>
 #include <memory>
@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/torch_dcp/byte_items.h"
 #include "core/format/torch_dcp/item_archive.h"
+#include "core/format/torch_dcp/rank_items.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::format::megatron {
@@ -81,8 +83,12 @@ class CommonTaker {
 
   plan::CatalogBuilder::Tensor described(size_t t) const {
     const plan::TensorRecord& record = catalog_.tensors[t];
-    return {catalog_.tensor_name(t), catalog_.texts.at(record.path), record.dtype, record.kind,
-            record.rank,             catalog_.shape(t)};
+    return {catalog_.tensor_name(t),
+            catalog_.texts.at(record.path),
+            record.dtype,
+            record.kind,
+            record.rank,
+            catalog_.shape(t)};
   }
 
   Status begin_tensor(size_t t) {
@@ -126,8 +132,8 @@ class CommonTaker {
     CommonEntry& entry = entries_.back();
     bytes_ += place.size_bytes;
     if (bytes_ > kMaxCommonBytes) {
-      return resource_exhausted("common", fmt::format("the common state has more than {} bytes",
-                                                      kMaxCommonBytes))
+      return resource_exhausted(
+                 "common", fmt::format("the common state has more than {} bytes", kMaxCommonBytes))
           .with_detail("object", entry.name);
     }
     const std::string& file = parts_.files.at(place.file);
@@ -141,8 +147,8 @@ class CommonTaker {
   // Entries of one file come one after the other.
   Status open(uint32_t number, std::string_view file, storage::StorageObject** object) {
     if (opened_ == nullptr || opened_file_ != number) {
-      SHW_ASSIGN_OR_RETURN(opened_, location_.storage->open(
-                                        storage::join_key(location_.prefix, file), {}));
+      SHW_ASSIGN_OR_RETURN(opened_,
+                           location_.storage->open(storage::join_key(location_.prefix, file), {}));
       opened_file_ = number;
     }
     *object = opened_.get();
@@ -159,8 +165,7 @@ class CommonTaker {
 };
 
 Status refused(std::string_view name, std::string_view why) {
-  return invalid_argument(
-             fmt::format("'{}' is of the common state, {}", escape_text(name), why))
+  return invalid_argument(fmt::format("'{}' is of the common state, {}", escape_text(name), why))
       .with_detail("object", name);
 }
 
@@ -194,6 +199,24 @@ Status check_common(const plan::Catalog& catalog) {
     if (has_object) return refused(name, kBoth);
     if (catalog.objects[o].rank >= 0) return refused(name, kOneRank);
   }
+  return {};
+}
+
+Status add_common_object(std::span<const std::byte> archive, const CommonFile& file,
+                         IndexParts* parts) {
+  SidecarItem item;
+  if (file.digests) {
+    item.first_digest = parts->sidecar.digests.size();
+    const Digest128 key = torch_dcp::object_item_key(parts->sidecar.generation, kCommonObject, -1);
+    torch_dcp::append_item_digests(archive, key, &parts->sidecar.digests);
+  }
+  plan::ObjectRecord record;
+  record.size_bytes = archive.size();
+  SHW_RETURN_IF_ERROR(plan::CatalogBuilder(&parts->own, kMaxCommonBytes * 2)
+                          .add_object(record, kCommonObject, "", torch_dcp::kTorchSaveType));
+  parts->objects.push_back({static_cast<uint32_t>(parts->files.size()), 0, 0, archive.size()});
+  parts->sidecar.objects.push_back(item);
+  parts->files.push_back(file.name);
   return {};
 }
 

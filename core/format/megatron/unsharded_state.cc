@@ -3,7 +3,7 @@
 //   common.pt = archive: data.pkl, byteorder, data/0, data/1, ..., version
 //
 // Storages are numbered in the order in which their tensors come.
-#include "core/format/megatron/common_state.h"
+#include "core/format/megatron/unsharded_state.h"
 
 #include <algorithm>
 #include <charconv>
@@ -34,8 +34,8 @@ using archive::ZipWriter;
 constexpr size_t kMaxDepth = 256;
 
 Status does_not_fit(const CommonEntry& entry, std::string_view why) {
-  return invalid_argument(fmt::format("entry '{}' of the common state {}", escape_text(entry.name),
-                                      why))
+  return invalid_argument(
+             fmt::format("entry '{}' of the common state {}", escape_text(entry.name), why))
       .with_detail("object", entry.name);
 }
 
