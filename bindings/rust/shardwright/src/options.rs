@@ -327,7 +327,6 @@ options! {
 ///
 /// ```
 /// use shardwright::{Durability, Overwrite, SaveOptions};
-///
 /// let options = SaveOptions::new().overwrite(Overwrite::Refuse).durability(Durability::None);
 /// assert!(options.digests);
 /// ```
