@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/checkpoint_source_internal.h"
+#include "core/exec/path_fence_internal.h"
 #include "core/exec/read_back_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/integrity/digest.h"
@@ -277,6 +278,7 @@ class Conversion {
     Report report;
     SHW_ASSIGN_OR_RETURN(const bool is_done, look_at_target());
     if (is_done) {
+      SHW_RETURN_IF_ERROR(settle());
       report.notes.emplace_back("the target was converted before; nothing was written");
     } else {
       SHW_ASSIGN_OR_RETURN(report, save());
@@ -322,6 +324,16 @@ class Conversion {
                                       "overwrite 'replace' or choose another path",
                                       escape_text(format::shown_path(target_))))
         .with_detail("file", format_->commit_key(target_));
+  }
+
+  // An earlier call may have been killed behind its commit.
+  Status settle() const {
+    if (!format_->saves_alone()) return {};
+    SHW_ASSIGN_OR_RETURN(
+        const internal::FenceLock fence,
+        internal::lock_path_to_save(writing_, {target_, format_->fence_key(target_)},
+                                    storage::LockMode::kExclusive, call_.control));
+    return format_->settle(target_);
   }
 
   SaveOptions save_options() const {

@@ -19,7 +19,8 @@ Hold = Literal["off", "on"]
 Priority = Literal["normal", "background"]
 Owner = Literal["balanced", "lowest_rank", "exact", "all"]
 VerifyReplicas = Literal["auto", "all", "off"]
-Format = Literal["auto", "native", "torch_dcp", "safetensors"]
+Format = Literal["auto", "native", "torch_dcp", "safetensors", "megatron"]
+Common = Literal["file", "object"]
 Preset = Literal["native", "hyperparallel", "torch", "megatron"]
 Missing = Literal["error", "report"]
 Unexpected = Literal["report", "error"]
@@ -59,6 +60,7 @@ class SaveOptions(TypedDict, total=False):
     max_shard_size: int
     hold: Hold | bool
     priority: Priority
+    common: Common
 
 
 class ConvertOptions(TypedDict, total=False):
@@ -115,6 +117,7 @@ WORDS: dict[str, dict[str, int]] = {
     "digests": _numbered(Digests),
     "hold": _numbered(Hold),
     "priority": _numbered(Priority),
+    "common": _numbered(Common),
     "owner": _numbered(Owner),
     "verify_replicas": _numbered(VerifyReplicas),
     "format": _numbered(Format),
@@ -207,7 +210,8 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
-               "format": "native", "preset": "native", "hold": "off", "priority": "normal"}
+               "format": "native", "preset": "native", "hold": "off", "priority": "normal",
+               "common": "file"}
 _CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
                "exchange": "auto", "format": "auto", "preset": "native", "shape": "error"}

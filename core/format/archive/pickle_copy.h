@@ -43,6 +43,10 @@ struct PickleCopy {
 };
 
 PickleCopy copy_pickle(const PickleData& data, PickleRef value, const PickleCopyRules& rules);
+// The same as the next value of a pickle that is being written, of the protocol of that; false
+// where it cannot be written, and then the writer is of no more use.
+bool copy_pickle_into(const PickleData& data, PickleRef value, const PickleCopyRules& rules,
+                      PickleWriter* writer);
 
 // The bytes of _codecs.encode(text, "latin1"), by which pickles up to protocol 2 say them; nullopt
 // for any other value. The data was read with torch_vocabulary().

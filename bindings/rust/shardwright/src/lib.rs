@@ -79,7 +79,7 @@ pub use layout::{Layout, Piece, Placement};
 pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
+    Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
     Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};

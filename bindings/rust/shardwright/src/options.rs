@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of saves and loads, with the names and defaults that all languages share.
 
-use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::deadline_ns;
-use crate::progress::ProgressListener;
 use crate::text::{Blob, c_path};
+use crate::{cancellation::Cancellation, limits::deadline_ns, progress::ProgressListener};
 use shardwright_sys::ffi;
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// An option whose values are words, the same in all languages.
 macro_rules! choice {
@@ -164,8 +160,10 @@ choice! {
         Native = SHW_FORMAT_NATIVE, "native";
         /// torch.distributed.checkpoint.
         TorchDcp = SHW_FORMAT_TORCH_DCP, "torch_dcp";
-        /// One file when the path ends in `.safetensors`, else files of a directory and their index.
+        /// One file when the path ends in `.safetensors`, else files and their index.
         Safetensors = SHW_FORMAT_SAFETENSORS, "safetensors";
+        /// Megatron-core's torch_dist.
+        Megatron = SHW_FORMAT_MEGATRON, "megatron";
     }
 }
 choice! {
@@ -233,6 +231,15 @@ choice! {
         #[default] Normal = SHW_PRIORITY_NORMAL, "normal";
         /// On threads of its own that get about a tenth of a core that others want.
         Background = SHW_PRIORITY_BACKGROUND, "background";
+    }
+}
+choice! {
+    /// Where Megatron's format keeps the common state.
+    Common {
+        /// In `common.pt`, which every megatron-core reads.
+        #[default] File = SHW_COMMON_FILE, "file";
+        /// Among the data, as megatron-core from 0.19 on does.
+        Object = SHW_COMMON_OBJECT, "object";
     }
 }
 choice! {
@@ -320,7 +327,6 @@ options! {
 ///
 /// ```
 /// use shardwright::{Durability, Overwrite, SaveOptions};
-///
 /// let options = SaveOptions::new().overwrite(Overwrite::Refuse).durability(Durability::None);
 /// assert!(options.digests);
 /// ```
@@ -361,6 +367,8 @@ pub struct SaveOptions {
     pub hold: bool,
     /// What all but the copy of a job runs at.
     pub priority: Priority = Priority::Normal,
+    /// Where Megatron's format keeps the common state.
+    pub common: Common = Common::File,
     /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cancellation: Option<Cancellation>,
@@ -524,6 +532,7 @@ impl SaveOptions {
         c.max_shard_size = self.max_shard_size;
         c.hold = if self.hold { ffi::SHW_HOLD_ON } else { ffi::SHW_HOLD_OFF } as i32;
         c.priority = self.priority as i32;
+        c.common = self.common as i32;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
         c.cancellation = cancellation_handle(&self.cancellation);
