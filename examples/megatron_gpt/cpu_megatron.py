@@ -86,7 +86,9 @@ def _mend_steps():
         return {name: value for name, value in take(self, *arguments).items() if name != "step"}
 
     def set_without_step(self, parameter, tensors):
-        put(self, parameter, {name: value for name, value in tensors.items() if name != "step"})
+        group, order = self.model_param_group_index_map[parameter]
+        own = self.optimizer.state[self.optimizer.param_groups[group]["params"][order]].get("step")
+        put(self, parameter, tensors if own is None else {**tensors, "step": own})
 
     def load_own_steps(self, *arguments, **options):
         load(self, *arguments, **options)

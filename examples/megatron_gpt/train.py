@@ -8,7 +8,6 @@ them out. `--save` and `--load` go through megatron.core.dist_checkpointing; wit
 import argparse
 import contextlib
 import os
-from functools import partial
 
 import cpu_megatron
 import torch
@@ -37,8 +36,8 @@ def arguments():
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--begin", type=int, default=0)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--save-at", type=int, help="step; else the last one")
     parser.add_argument("--load")
     parser.add_argument("--save", action="append", default=[], help="KIND=FOLDER, KIND a sharding type of the optimizer")
     parser.add_argument("--ours", action="store_true")
@@ -85,7 +84,7 @@ def one_step(model, optimizer, step):
     """The mean loss of the batch, on the last stage of the pipeline."""
     model.zero_grad_buffer()
     optimizer.zero_grad()
-    micro = 2 * parallel_state.get_pipeline_model_parallel_world_size() // 2
+    micro = parallel_state.get_pipeline_model_parallel_world_size()
     parts = iter(batch_of(step).chunk(micro))
     found = get_forward_backward_func()(
         forward_step_func=forward, data_iterator=parts, model=[model], num_microbatches=micro, seq_length=LENGTH,
@@ -94,14 +93,13 @@ def one_step(model, optimizer, step):
     if not found:
         return None
     loss = torch.stack([each["loss"] for each in found]).float().mean()
-    dist.all_reduce(loss, op=dist.ReduceOp.AVG if False else dist.ReduceOp.SUM, group=parallel_state.get_data_parallel_group())
+    dist.all_reduce(loss, group=parallel_state.get_data_parallel_group())
     return loss.item() / parallel_state.get_data_parallel_world_size()
 
 
 def described(model, optimizer, kind, is_loading=False):
     metadata = {"distrib_optim_sharding_type": kind, "singleton_local_shards": False, "chained_optim_avoid_prefix": True}
-    state = {"model": model.module.sharded_state_dict(metadata=metadata)} if is_loading else {
-        "model": model.module.sharded_state_dict(metadata=metadata)}
+    state = {"model": model.module.sharded_state_dict(metadata=metadata)}
     state["optimizer"] = optimizer.sharded_state_dict(state, is_loading=is_loading, metadata=metadata)
     return state, metadata
 
@@ -125,6 +123,15 @@ def load(model, optimizer, folder):
     return state["iteration"]
 
 
+def installed():
+    from shardwright.torch.megatron import install
+    return install()
+
+
+def is_first_of_stage():
+    return parallel_state.get_data_parallel_rank() == 0 and parallel_state.get_tensor_model_parallel_rank() == 0
+
+
 def main():
     args = arguments()
     torch.set_num_threads(1)
@@ -135,24 +142,21 @@ def main():
     optimizer = get_megatron_optimizer(OptimizerConfig(
         optimizer="adam", lr=1e-2, weight_decay=0.01, clip_grad=1.0, bf16=args.bf16, use_distributed_optimizer=True,
         params_dtype=torch.bfloat16 if args.bf16 else torch.float32), [model])
-    model.config.finalize_model_grads_func = partial(finalize_model_grads)
+    model.config.finalize_model_grads_func = finalize_model_grads
     model.config.grad_scale_func = None
     begin = 0
-    ours = contextlib.nullcontext()
-    if args.ours:
-        from shardwright.torch.megatron import install
-        ours = install()
-    with ours:
+    with installed() if args.ours else contextlib.nullcontext():
         if args.load:
             one_step(model, optimizer, 0)  # the states of torch's Adam are made by its first step
             begin = load(model, optimizer, args.load)
-        for step in range(begin, begin + args.steps):
+        end = begin + args.steps
+        for step in range(begin, end):
             loss = one_step(model, optimizer, step)
-            if loss is not None and parallel_state.get_data_parallel_rank() == 0 and parallel_state.get_tensor_model_parallel_rank() == 0:
+            if loss is not None and is_first_of_stage():
                 print(f"step {step} loss {loss.hex()} {loss:.6f}", flush=True)
-        for each in args.save:
-            kind, folder = each.split("=", 1)
-            save(model, optimizer, kind, folder, begin + args.steps, args)
+            if step + 1 == (args.save_at or end):
+                for each in args.save:
+                    save(model, optimizer, *each.split("=", 1), step + 1, args)
     dist.barrier()
     dist.destroy_process_group()
 
