@@ -67,11 +67,11 @@ class Assignment {
   }
   const Box& box(size_t parameter) const { return input_.parameters[parameter].parts[0].box; }
   Status at(const Slot& slot, std::string_view what) const {
-    return failed_precondition(fmt::format("bucket '{}', element {}: {}",
+    return failed_precondition(fmt::format("bucket '{}', element {}: {}; a map can say what lies "
+                                           "there",
                                            escape_text(bucket(slot.bucket).name()), slot.begin,
                                            what))
-        .with_detail("tensor", bucket(slot.bucket).name())
-        .with_detail("hint", "say with a map what lies there");
+        .with_detail("tensor", bucket(slot.bucket).name());
   }
 
   Status check_said() const;

@@ -95,8 +95,11 @@ class Resharding {
     notes_.insert(notes_.end(), common.notes.begin(), common.notes.end());
     contents.identity =
         fmt::format("{} dp {} {}", shape_text(to_.shape), to_.shape.data, keeps_buckets);
-    for (const SaidPlace& said : options_.said)
+    for (const SaidPlace& said : options_.said) {
       contents.identity += fmt::format("\n{} {}", said.bucket, said.begin);
+      for (const auto& [tensor, box] : said.parts)
+        contents.identity += fmt::format(" {} {}", tensor, box_text(box));
+    }
     return contents;
   }
 

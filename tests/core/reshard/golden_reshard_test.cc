@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints that megatron-core wrote with its optimizer in buckets, resharded: every tensor is
+// what the same job wrote as fully_reshardable.
+#include <fstream>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/reshard/reshard.h"
+#include "core/storage/backends.h"
+#include "tests/golden/golden_case.h"
+#include "tests/support/expect_failure.h"
+#include "tests/support/temporary_directory.h"
+
+namespace shardwright::reshard::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class GoldenReshard : public testing::Test {
+ protected:
+  format::Location source(const std::string& name) {
+    const auto path = exec::test::golden_directory("megatron_reshard") / name / "ckpt";
+    return {storage::make_posix_storage(path), "", path.string(), path.string()};
+  }
+  format::Location target(const std::string& name = "target") {
+    const auto path = std::filesystem::path(directory_.path()) / name;
+    return {storage::make_posix_storage(path), "", path.string(), path.string()};
+  }
+  Result<exec::Report> run(const std::string& name, const ReshardOptions& options,
+                           const std::string& to = "target") {
+    return reshard(*reading_, *writing_, source(name), target(to), options, exec::CallContext());
+  }
+  static ReshardOptions to_shape(int64_t tensor, int64_t pipeline = 0, int64_t expert = 0) {
+    ReshardOptions options;
+    options.target.shape = {tensor, pipeline, expert, 1};
+    return options;
+  }
+  void expect_digests(const std::string& name, const std::string& to = "target") {
+    std::ifstream stream(exec::test::golden_directory("megatron_reshard") / name / "digests.json");
+    const Json expected = Json::parse(stream);
+    const auto made = exec::Checkpoint::open(*reading_, target(to));
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    EXPECT_EQ((*made)->catalog().tensors.size(), expected.size());
+    for (const auto& [tensor, said] : expected.items()) {
+      const auto number = (*made)->find_tensor(tensor, -1);
+      ASSERT_TRUE(number.ok()) << number.status().to_string();
+      const auto digest = (*made)->tensor_digest(*number, integrity::TensorDigestAlgorithm::kXxh3,
+                                                 exec::CallContext());
+      ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+      EXPECT_EQ(to_hex(*digest), said["digest"].get<std::string>()) << tensor;
+    }
+  }
+  std::string text_of(const std::string& object, const std::string& to = "target") {
+    const auto made = exec::Checkpoint::open(*reading_, target(to));
+    const auto number = (*made)->find_object(object, -1);
+    if (!number.ok()) return "absent";
+    const auto bytes = (*made)->read_object(*number, {});
+    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  }
+
+  shardwright::test::TemporaryDirectory directory_;
+  std::unique_ptr<exec::Runtime> reading_ = std::move(*exec::Runtime::create({}));
+  std::unique_ptr<exec::Runtime> writing_ = std::move(*exec::Runtime::create({}));
+};
+
+using Case = std::tuple<const char*, int64_t, int64_t, int64_t>;
+class EveryShape : public GoldenReshard, public testing::WithParamInterface<Case> {};
+
+TEST_P(EveryShape, HoldsWhatTheJobWroteForAnyShape) {
+  const auto& [name, tensor, pipeline, expert] = GetParam();
+  const auto report = run(name, to_shape(tensor, pipeline, expert));
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->operation, "reshard");
+  expect_digests(name);
+  EXPECT_EQ(text_of("common.content_metadata.distrib_optim_sharding_type"),
+            "\"fully_reshardable\"");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryShape,
+                         testing::Values(Case{"gpt_tp2dp2_bf16", 1, 1, 1},
+                                         Case{"gpt_tp2dp2_bf16", 4, 2, 1},
+                                         Case{"gpt_tp2pp2", 1, 1, 1}, Case{"gpt_tp2pp2", 1, 2, 1},
+                                         Case{"gpt_tp2pp2", 4, 1, 1}, Case{"moe_ep2", 1, 1, 1},
+                                         Case{"moe_ep2", 1, 1, 4}, Case{"moe_ep2", 2, 1, 2}));
+
+TEST_F(GoldenReshard, ExpertsAreInOneOptimizerOrInTheirOwn) {
+  ASSERT_TRUE(run("moe_ep2", to_shape(1, 1, 1)).ok());
+  EXPECT_EQ(text_of("common.optimizer.param_state_sharding_type"), "\"fully_reshardable\"");
+  EXPECT_EQ(text_of("common.optimizer.0.param_state_sharding_type"), "absent");
+  EXPECT_EQ(text_of("common.optimizer.optimizer.param_groups.0.is_expert_parallel"), "false");
+  EXPECT_EQ(text_of("common.optimizer.optimizer.param_groups.2.lr"), "absent");  // they joined
+  ASSERT_TRUE(run("moe_ep2", to_shape(1, 1, 2), "apart").ok());
+  EXPECT_EQ(text_of("common.optimizer.1.optimizer.param_groups.0.is_expert_parallel", "apart"),
+            "true");
+}
+
+TEST_F(GoldenReshard, TheArgumentsSayTheNewSizes) {
+  ReshardOptions options = to_shape(1, 2);
+  options.target.shape.data = 3;
+  ASSERT_TRUE(run("gpt_tp2pp2", options).ok());
+  const std::string pickle = text_of("common.args");
+  EXPECT_NE(pickle.find("tensor_model_parallel_size"), std::string::npos);
+  EXPECT_NE(pickle, "absent");
+  ASSERT_TRUE(run("gpt_tp2pp2", to_shape(4, 1), "other").ok());
+  EXPECT_NE(pickle, text_of("common.args", "other"));
+}
+
+TEST_F(GoldenReshard, AChunkIsWhatARankOfTheTargetHolds) {
+  ASSERT_TRUE(run("gpt_tp2dp2_bf16", to_shape(4, 2)).ok());
+  const auto made = exec::Checkpoint::open(*reading_, target());
+  ASSERT_TRUE(made.ok());
+  const plan::Catalog& catalog = (*made)->catalog();
+  const auto count = [&](const char* name) {
+    return catalog.tensors[*(*made)->find_tensor(name, -1)].chunk_count;
+  };
+  EXPECT_EQ(count("decoder.layers.mlp.linear_fc1.weight"), 16U);  // layers, halves, ranks
+  EXPECT_EQ(count("decoder.layers.mlp.linear_fc2.weight"), 8U);
+  EXPECT_EQ(count("decoder.final_layernorm.weight"), 1U);
+  EXPECT_EQ(count("optimizer.state.exp_avg.decoder.layers.mlp.linear_fc1.weight"), 16U);
+}
+
+TEST_F(GoldenReshard, BucketsAreKeptForJobsOfTheSameShapeOnly) {
+  ReshardOptions options = to_shape(2, 1);
+  options.target.optimizer = OptimizerLayout::kDpReshardable;
+  const auto report = run("gpt_tp2dp2_bf16", options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(text_of("common.content_metadata.distrib_optim_sharding_type"), "\"dp_reshardable\"");
+  EXPECT_NE(text_of("optimizer.distributed.dp_group_idx_0.optimizer/shard_0_1"), "absent");
+  options.target.shape.tensor = 1;
+  EXPECT_FAILURE(run("gpt_tp2dp2_bf16", options, "other").status(), StatusCode::kFailedPrecondition,
+                 "tp 2 pp 1 ep 1", "tp 1");
+}
+
+TEST_F(GoldenReshard, ADryRunWritesNothing) {
+  ReshardOptions options = to_shape(1);
+  options.dry_run = true;
+  const auto report = run("gpt_tp2dp2_bf16", options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->tensors, 52U);
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(directory_.path()) / "target"));
+}
+
+TEST_F(GoldenReshard, WhatWasMadeIsLeftAsItIs) {
+  ASSERT_TRUE(run("gpt_tp2dp2_bf16", to_shape(1)).ok());
+  const auto again = run("gpt_tp2dp2_bf16", to_shape(1));
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_NE(again->to_json().find("nothing was written"), std::string::npos);
+  EXPECT_FAILURE(run("gpt_tp2dp2_bf16", to_shape(4)).status(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(GoldenReshard, SizesThatDoNotDivideAreRefusedByName) {
+  EXPECT_FAILURE(run("gpt_tp2dp2_bf16", to_shape(3)).status(), StatusCode::kInvalidArgument,
+                 "linear_", "3 tensor-parallel");
+  EXPECT_FAILURE(run("gpt_tp2pp2", to_shape(2, 5)).status(), StatusCode::kInvalidArgument,
+                 "5 pipeline stages");
+  EXPECT_FAILURE(run("moe_ep2", to_shape(1, 1, 3)).status(), StatusCode::kInvalidArgument,
+                 "experts");
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(directory_.path()) / "target"));
+}
+
+TEST_F(GoldenReshard, OnlyCheckpointsOfMegatronHaveShapes) {
+  ASSERT_TRUE(run("gpt_tp2dp2_bf16", to_shape(1)).ok());
+  std::filesystem::remove(std::filesystem::path(directory_.path()) / "target" / "metadata.json");
+  std::filesystem::remove(std::filesystem::path(directory_.path()) / "target" / "common.pt");
+  EXPECT_FAILURE(
+      reshard(*reading_, *writing_, target(), target("other"), to_shape(1), exec::CallContext())
+          .status(),
+      StatusCode::kInvalidArgument, "torch-dcp", "Megatron");
+}
+
+}  // namespace
+}  // namespace shardwright::reshard::test

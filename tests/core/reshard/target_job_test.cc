@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/reshard/target_job.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_failure.h"
+
+namespace shardwright::reshard::test {
+namespace {
+
+TEST(TargetJob, KeepsWhatTheTextDoesNotSay) {
+  TargetJob job;
+  job.shape.pipeline = 3;
+  ASSERT_TRUE(
+      read_target_job(R"({"tensor_model_parallel_size": 4, "optimizer": "dp_reshardable"})", &job)
+          .ok());
+  EXPECT_EQ(job.shape, (JobShape{4, 3, 1, 1}));
+  EXPECT_EQ(job.optimizer, OptimizerLayout::kDpReshardable);
+}
+
+TEST(TargetJob, SaysWhereItIsWrong) {
+  TargetJob job;
+  const auto failure = [&](const char* text) { return read_target_job(text, &job); };
+  EXPECT_FAILURE(failure("[]"), StatusCode::kInvalidArgument, "line 1, column 1", "object");
+  EXPECT_FAILURE(failure("{\n \"tp\": 1}"), StatusCode::kInvalidArgument, "line 2", "'tp'",
+                 "tensor_model_parallel_size");
+  EXPECT_FAILURE(failure(R"({"data_parallel_size": 0})"), StatusCode::kInvalidArgument,
+                 "'data_parallel_size'", "from 1");
+  EXPECT_FAILURE(failure(R"({"data_parallel_size": 2.5})"), StatusCode::kInvalidArgument);
+  EXPECT_FAILURE(failure(R"({"optimizer": "other"})"), StatusCode::kInvalidArgument,
+                 "fully_reshardable");
+  EXPECT_FAILURE(failure("{"), StatusCode::kInvalidArgument, "line 1");
+}
+
+TEST(TargetJob, SizesAreBounded) {
+  EXPECT_TRUE(check_target_job({}).ok());
+  EXPECT_FAILURE(check_target_job({{1, 0, 1, 1}, {}}), StatusCode::kInvalidArgument, "pp is 0");
+  EXPECT_FAILURE(check_target_job({{1, 1, 1, int64_t{1} << 40}, {}}), StatusCode::kInvalidArgument,
+                 "dp is");
+}
+
+TEST(Map, SaysWhatLiesInBuckets) {
+  const auto places = read_map(
+      R"({"buckets": [{"bucket": "b", "begin": 64,
+          "parts": [{"tensor": "w", "offsets": [0, 2], "sizes": [4, 2]}]}]})");
+  ASSERT_TRUE(places.ok()) << places.status().to_string();
+  ASSERT_EQ(places->size(), 1U);
+  EXPECT_EQ((*places)[0].bucket, "b");
+  EXPECT_EQ((*places)[0].begin, 64);
+  EXPECT_EQ((*places)[0].parts[0].second, (Box{{0, 2}, {4, 2}}));
+  EXPECT_TRUE(read_map("{}")->empty());
+}
+
+TEST(Map, SaysWhereItIsWrong) {
+  for (const char* text :
+       {"1", R"({"other": []})", R"({"buckets": 1})", R"({"buckets": [1]})",
+        R"({"buckets": [{"bucket": "b", "begin": -1, "parts": [1]}]})",
+        R"({"buckets": [{"bucket": 1, "begin": 0, "parts": [1]}]})",
+        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": []}]})",
+        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w"}]}]})",
+        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w", "offsets": [-1],
+            "sizes": [1]}]}]})"})
+    EXPECT_FAILURE(read_map(text).status(), StatusCode::kInvalidArgument, "line ");
+}
+
+}  // namespace
+}  // namespace shardwright::reshard::test

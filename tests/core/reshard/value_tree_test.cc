@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/reshard/value_tree.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_failure.h"
+
+namespace shardwright::reshard::test {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> entries_of(const Value& value) {
+  std::vector<exec::ViewObject> objects;
+  add_entries(value, {{PathPartKind::kText, "common"}}, &objects);
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const exec::ViewObject& object : objects)
+    entries.emplace_back(
+        object.path,
+        std::string(reinterpret_cast<const char*>(object.bytes.data()), object.bytes.size()));
+  return entries;
+}
+
+TEST(ValueTree, IsTakenApartAtTheEndsOfDictsAndLists) {
+  const auto value = value_of_json(R"({"a": [1, {"b": 2.5}], "c": {"$tuple": [3, 4]}, "d": {}})");
+  ASSERT_TRUE(value.ok());
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {R"(["common","a",[0]])", "1"},
+      {R"(["common","a",[1],"b"])", "2.5"},
+      {R"(["common","c"])", R"({"$tuple":[3,4]})"},
+      {R"(["common","d"])", "{}"}};
+  EXPECT_EQ(entries_of(*value), expected);
+}
+
+TEST(ValueTree, KeepsIntegerKeys) {
+  const auto value = value_of_json(R"({"$map": [[0, "x"], [1, "y"]]})");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(entries_of(*value)[1].first, R"(["common",1])");
+}
+
+TEST(ValueTree, SetsAndFinds) {
+  Value dict = Value::dict();
+  dict.set("a", Value::leaf("1"));
+  dict.set("a", Value::leaf("2"));
+  dict.set(7, Value::leaf("3"));
+  ASSERT_NE(dict.find("a"), nullptr);
+  EXPECT_EQ(dict.find("a")->json, "2");
+  EXPECT_EQ(dict.find("7"), nullptr);
+  EXPECT_EQ(dict.members.size(), 2U);
+}
+
+TEST(ValueTree, RefusesWhatIsNoJson) {
+  EXPECT_FAILURE(value_of_json("{").status(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace shardwright::reshard::test
