@@ -31,7 +31,7 @@ def same(a, b):
     if isinstance(a, torch.Tensor):
         return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
     if isinstance(a, dict):
-        return isinstance(b, dict) and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
     return type(a) is type(b) and a == b
@@ -72,7 +72,6 @@ def test_it_loads_what_is_written_and_written_over(original, one_rank, tmp_path)
         names = {file.name for file in path.iterdir()}
         assert {".metadata", "common.pt", "metadata.json", ".lock"} < names and len(names) == 6, names
     assert original.serialization.load_common_state_dict(str(path))["iteration"] == 7
-    assert original.serialization.load_content_metadata(str(path)) is None
 
 
 def test_it_loads_what_was_converted_in_both_directions(original, one_rank, tmp_path):
