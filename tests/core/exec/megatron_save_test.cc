@@ -77,6 +77,8 @@ TEST_F(MegatronSave, IsWhatMegatronFindsAndNothingElseIsLeft) {
     const World world = make_megatron_world(ranks, static_cast<uint64_t>(ranks));
     ASSERT_TRUE(save(world).ok());
     EXPECT_TRUE(is_settled(world)) << ranks;
+    EXPECT_GT(open()->opened().digest_block_bytes(), 0U);
+    EXPECT_TRUE(open()->opened().notes().empty());
     EXPECT_EQ(text_of("ckpt/metadata.json"),
               R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, )"
               R"("common_backend": "torch", "common_backend_version": 1})");
@@ -112,11 +114,30 @@ TEST_F(MegatronSave, NestsTheCommonStateByPathsAndNames) {
   add("common.count.3", R"(["common","count",3])", "12345678901234567890");
   ASSERT_TRUE(save(world).ok());
   EXPECT_TRUE(is_settled(world));
+  EXPECT_GT(open()->opened().digest_block_bytes(), 0U);
   EXPECT_EQ(object_text("common.args.lr"), "0.25");
   EXPECT_EQ(object_text("common.args.a.b.1"), R"("x")");
   EXPECT_EQ(object_text("common.groups.0.betas.1"), "0.95");
   EXPECT_EQ(object_text("common.groups.1.betas"), "null");
   EXPECT_EQ(object_text("common.count.3"), "12345678901234567890");
+}
+
+TEST_F(MegatronSave, KeepsTheCommonStateAmongTheDataWhereThatIsWanted) {
+  const World world = make_megatron_world(2, 1);
+  SaveOptions options = megatron_options();
+  options.common_as_object = true;
+  const auto saved = save_world(*runtime_, world, location(), options);
+  ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
+  EXPECT_EQ(text_of("ckpt/metadata.json"),
+            R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})");
+  EXPECT_FALSE(memory_->stat("ckpt/common.pt").ok());
+  const auto checkpoint = open();
+  EXPECT_GT(checkpoint->opened().digest_block_bytes(), 0U);
+  EXPECT_TRUE(checkpoint->find_object("common_state/shard_0_1", -1).ok());
+  EXPECT_TRUE(checkpoint->verify(true, CallContext()).ok());
+  ASSERT_TRUE(save(make_megatron_world(1, 2)).ok());
+  EXPECT_TRUE(is_settled(make_megatron_world(1, 2)));
+  EXPECT_EQ(keys_at(location()).size(), 5U);
 }
 
 TEST_F(MegatronSave, RefusesACommonStateThatIsNone) {
