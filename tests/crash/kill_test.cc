@@ -6,8 +6,8 @@
 // invariants of state_checker.h hold of what lies there, and the ranks that live on have ended with
 // ABORTED or DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in
 // place of 200. Once in the native format, and once, a quarter as often, in torch's, whose commit
-// has a file of digests more and a directory that it shares with files of others, and in Megatron's,
-// which has steps behind the commit.
+// has a file of digests more and a directory that it shares with files of others, and in
+// Megatron's, which has steps behind the commit.
 #include <algorithm>
 #include <map>
 

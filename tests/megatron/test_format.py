@@ -31,7 +31,7 @@ def same(a, b):
     if isinstance(a, torch.Tensor):
         return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
     if isinstance(a, dict):
-        return isinstance(b, dict) and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
     return type(a) is type(b) and a == b
@@ -72,7 +72,6 @@ def test_it_loads_what_is_written_and_written_over(original, one_rank, tmp_path)
         names = {file.name for file in path.iterdir()}
         assert {".metadata", "common.pt", "metadata.json", ".lock"} < names and len(names) == 6, names
     assert original.serialization.load_common_state_dict(str(path))["iteration"] == 7
-    assert original.serialization.load_content_metadata(str(path)) is None
 
 
 def test_it_loads_what_was_converted_in_both_directions(original, one_rank, tmp_path):
@@ -84,7 +83,8 @@ def test_it_loads_what_was_converted_in_both_directions(original, one_rank, tmp_
         assert_loads(original, tmp_path / name, 3)
     with shardwright.open(tmp_path / "theirs") as first, shardwright.open(tmp_path / "again") as second:
         assert first.digest("sha256") == second.digest("sha256")
-        assert not second.verify(deep=True).to_dict()["damage"]
+        report = second.verify(deep=True).to_dict()
+        assert report["digests"] and not report["damage"]
 
 
 def test_a_save_takes_the_place_of_what_megatron_core_wrote(original, one_rank, tmp_path):
@@ -111,4 +111,5 @@ def test_both_forms_of_the_common_state_are_read_again(tmp_path, common):
     with shardwright.open(path) as checkpoint:
         names = set(checkpoint.objects())
         assert ("common.iteration" in names) == (common == "file") and ("common_state/shard_0_1" in names) == (common == "object")
-        assert not checkpoint.verify(deep=True).to_dict()["damage"]
+        report = checkpoint.verify(deep=True).to_dict()
+        assert report["digests"] and not report["damage"]

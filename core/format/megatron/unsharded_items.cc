@@ -12,6 +12,7 @@
 #include "core/format/torch_dcp/byte_items.h"
 #include "core/format/torch_dcp/item_archive.h"
 #include "core/format/torch_dcp/rank_items.h"
+#include "core/integrity/digest.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::format::megatron {
@@ -40,8 +41,10 @@ class CommonTaker {
     } else {
       kept = catalog_;
       kept.objects.clear();
+      keep_digests_of_chunks();
     }
     SHW_RETURN_IF_ERROR(take_objects(&kept));
+    parts_.sidecar.digests = std::move(digests_);
     parts_.own = std::move(kept);
     parts_.catalog = &parts_.own;
     return std::move(entries_);
@@ -69,7 +72,8 @@ class CommonTaker {
         } else if (!common) {
           chunks.push_back({catalog_.chunk_box(c), catalog_.place_of(t, c)});
           places.push_back(parts_.chunks[c]);
-          if (has_item) sidecar.push_back(parts_.sidecar.chunks[item]);
+          if (has_item)
+            sidecar.push_back(keep(parts_.sidecar.chunks[item], catalog_.chunk_bytes(c)));
         }
         item += has_item ? 1 : 0;
       }
@@ -79,6 +83,24 @@ class CommonTaker {
     parts_.chunks = std::move(places);
     parts_.sidecar.chunks = std::move(sidecar);
     return {};
+  }
+
+  // The digests of a kept item of so many payload bytes, behind those before.
+  SidecarItem keep(SidecarItem item, uint64_t payload_bytes) {
+    if (item.first_digest == SidecarItem::kNoDigest) return item;
+    const auto from = parts_.sidecar.digests.begin() + static_cast<ptrdiff_t>(item.first_digest);
+    item.first_digest = digests_.size();
+    digests_.insert(digests_.end(), from,
+                    from + static_cast<ptrdiff_t>(integrity::block_count(payload_bytes)));
+    return item;
+  }
+
+  // Those of objects come behind them.
+  void keep_digests_of_chunks() {
+    uint64_t end = parts_.sidecar.digests.size();
+    for (const SidecarItem& item : parts_.sidecar.objects) end = std::min(end, item.first_digest);
+    const auto begin = parts_.sidecar.digests.begin();
+    digests_.assign(begin, begin + static_cast<ptrdiff_t>(end));
   }
 
   plan::CatalogBuilder::Tensor described(size_t t) const {
@@ -120,7 +142,7 @@ class CommonTaker {
       SHW_RETURN_IF_ERROR(builder.add_object(record, name, catalog_.texts.at(record.path),
                                              catalog_.texts.at(record.content_type)));
       places.push_back(parts_.objects[o]);
-      sidecar.push_back(parts_.sidecar.objects[o]);
+      sidecar.push_back(keep(parts_.sidecar.objects[o], parts_.objects[o].size_bytes));
     }
     parts_.objects = std::move(places);
     parts_.sidecar.objects = std::move(sidecar);
@@ -159,6 +181,7 @@ class CommonTaker {
   IndexParts& parts_;
   const plan::Catalog& catalog_;
   std::vector<CommonEntry> entries_;
+  std::vector<Digest128> digests_;  // of what stays
   std::unique_ptr<storage::StorageObject> opened_;
   uint32_t opened_file_ = 0;
   uint64_t bytes_ = 0;

@@ -77,11 +77,13 @@ TEST_F(MegatronSave, IsWhatMegatronFindsAndNothingElseIsLeft) {
     const World world = make_megatron_world(ranks, static_cast<uint64_t>(ranks));
     ASSERT_TRUE(save(world).ok());
     EXPECT_TRUE(is_settled(world)) << ranks;
+    EXPECT_GT(open()->opened().digest_block_bytes(), 0U);
+    EXPECT_TRUE(open()->opened().notes().empty());
     EXPECT_EQ(text_of("ckpt/metadata.json"),
               R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, )"
               R"("common_backend": "torch", "common_backend_version": 1})");
-    // Data, digests, index, common state, marker, lock.
-    EXPECT_EQ(keys_at(location()).size(), static_cast<size_t>(ranks) + 5);
+    // Data, digests, index, common state, marker; this storage has no key for its lock.
+    EXPECT_EQ(keys_at(location()).size(), static_cast<size_t>(ranks) + 4);
   }
 }
 
@@ -112,11 +114,30 @@ TEST_F(MegatronSave, NestsTheCommonStateByPathsAndNames) {
   add("common.count.3", R"(["common","count",3])", "12345678901234567890");
   ASSERT_TRUE(save(world).ok());
   EXPECT_TRUE(is_settled(world));
+  EXPECT_GT(open()->opened().digest_block_bytes(), 0U);
   EXPECT_EQ(object_text("common.args.lr"), "0.25");
   EXPECT_EQ(object_text("common.args.a.b.1"), R"("x")");
   EXPECT_EQ(object_text("common.groups.0.betas.1"), "0.95");
   EXPECT_EQ(object_text("common.groups.1.betas"), "null");
   EXPECT_EQ(object_text("common.count.3"), "12345678901234567890");
+}
+
+TEST_F(MegatronSave, KeepsTheCommonStateAmongTheDataWhereThatIsWanted) {
+  const World world = make_megatron_world(2, 1);
+  SaveOptions options = megatron_options();
+  options.common_as_object = true;
+  const auto saved = save_world(*runtime_, world, location(), options);
+  ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
+  EXPECT_EQ(text_of("ckpt/metadata.json"),
+            R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})");
+  EXPECT_FALSE(memory_->stat("ckpt/common.pt").ok());
+  const auto checkpoint = open();
+  EXPECT_GT(checkpoint->opened().digest_block_bytes(), 0U);
+  EXPECT_TRUE(checkpoint->find_object("common_state/shard_0_1", -1).ok());
+  EXPECT_TRUE(checkpoint->verify(true, CallContext()).ok());
+  ASSERT_TRUE(save(make_megatron_world(1, 2)).ok());
+  EXPECT_TRUE(is_settled(make_megatron_world(1, 2)));
+  EXPECT_EQ(keys_at(location()).size(), 5U);
 }
 
 TEST_F(MegatronSave, RefusesACommonStateThatIsNone) {
@@ -169,7 +190,9 @@ void MegatronSave::fail_at_each_call(bool overwrites, bool goes_on) {
   int64_t calls = 0;
   for (int64_t call = 1; !HasFailure(); ++call) {
     memory_ = storage::make_memory_storage();
-    if (overwrites) ASSERT_TRUE(save(old_world).ok());
+    if (overwrites) {
+      ASSERT_TRUE(save(old_world).ok());
+    }
     const FailingCall failing{.call = call, .goes_on = goes_on};
     const Status saved = save(new_world, failing.on(*memory_));
     if (*failing.count < call) break;  // it has no such call
@@ -193,7 +216,7 @@ void MegatronSave::fail_at_each_call(bool overwrites, bool goes_on) {
     collect.apply = true;
     collect.grace_ns = -1;
     EXPECT_TRUE(collect_garbage(*runtime_, location(), collect).ok()) << what;
-    EXPECT_EQ(keys_at(location()).size(), 6U) << what;
+    EXPECT_EQ(keys_at(location()).size(), 5U) << what;
   }
   EXPECT_GT(committed, 8) << "a save has steps behind its commit";
   EXPECT_GT(calls - committed, 12) << "and more before it";
