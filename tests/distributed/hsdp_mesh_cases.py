@@ -7,13 +7,14 @@ import shardwright.torch
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from hsdp_cases import (STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, step_alone, train,
+                        trained_alone)
 from shardwright.hsdp import Mesh
 from shardwright.torch import MixedPrecisionPolicy, fully_shard
 from shardwright.torch.hsdp._state import state_of
 from torch import nn
 from torch.distributed import fsdp
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import DataParallelMeshDims
 from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,
@@ -173,6 +174,62 @@ def hsdp_axes_of_a_larger_mesh(folder):
     pair = [rank for rank in range(4) if rank // 2 == dist.get_rank() // 2]
     made = [torch.autograd.grad(loss_of(alone := network(), batch(0, rank)), alone[0].weight)[0] for rank in pair]
     assert torch.equal(half[0].weight.grad.full_tensor(), (made[0] + made[1]) * 0.5), "ranks of one row share data, and no others"
+
+
+@ranks(5)
+def hsdp_ranks_of_a_mesh_ask_no_others_for_neighbours(folder):
+    """One rank does not train, and one that does has a group of its own, so that ranks have counted other groups."""
+    mesh = DeviceMesh("cpu", [0, 1, 3, 4])
+    if dist.get_rank() == 2:
+        return
+    if dist.get_rank() == 4:
+        dist.new_group([4], use_local_synchronization=True)
+    number = mesh.get_local_rank()
+    model = sharded(network(), mesh=mesh, reshard_after_forward=2)
+    alone = network()
+    optimizer, alone_optimizer = sgd(model), sgd(alone)
+    for step in range(STEPS):
+        loss_of(model, batch(step, number)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        step_alone(alone, alone_optimizer, step, 4)
+    assert_same(model, alone)
+
+
+@ranks(4)
+def hsdp_meshes_of_the_library_are_made_by_their_ranks_alone(folder):
+    """Two of four ranks train; of the others one makes groups of its own meanwhile, so that counts of groups differ."""
+    rank = dist.get_rank()
+    if rank == 0:
+        Mesh((1,), rank=0, ranks=[0])
+        fully_shard(nn.Linear(2, 2), mesh=Mesh((1,), rank=0, ranks=[0]))
+    if rank in (1, 3):
+        if rank == 3:
+            fully_shard(nn.Linear(2, 2), mesh=Mesh((1,), rank=3, ranks=[3]))
+        for given in (Mesh((2,), rank=rank, ranks=[1, 3]), Mesh((2, 1), rank=rank, ranks=[1, 3]), Mesh((2,), rank=rank, ranks=[1, 3])):
+            model = sharded(network(), mesh=given)
+            optimizer = sgd(model)
+            alone = network()
+            alone_optimizer = sgd(alone)
+            for step in range(STEPS):
+                loss_of(model, batch(step, rank // 2)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                step_alone(alone, alone_optimizer, step, *((2, 1) if len(given.shape) == 1 else (1, 2)))
+            assert_same(model, alone)
+
+
+@ranks(4)
+def hsdp_meshes_whose_ranks_do_not_rise_are_refused(folder):
+    rank = dist.get_rank()
+    raises(ValueError, "the ranks of the mesh [3, 2, 1, 0] do not rise along axis 0",
+           lambda: fully_shard(nn.Linear(2, 2), mesh=Mesh((4,), rank=rank, ranks=[3, 2, 1, 0])))
+    raises(ValueError, "do not rise along axis 1", lambda: fully_shard(
+        nn.Linear(2, 2), mesh=Mesh((2, 2), rank=rank, ranks=[1, 0, 3, 2])))
+    layer = nn.Linear(2, 2)
+    raises(ValueError, "do not rise along axis 0", lambda: fully_shard(layer, mesh=DeviceMesh("cpu", [[2, 3], [0, 1]],
+                                                                                              mesh_dim_names=("a", "b"))))
+    assert type(layer) is nn.Linear
 
 
 @ranks(2)

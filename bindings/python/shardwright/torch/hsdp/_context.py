@@ -52,7 +52,7 @@ class TorchContext:
         self.cores: list[Hsdp] = []  # one for each mesh
         places = distinct([place, *(param.place for unit in self.units for param in unit.params)])
         for each in places:
-            # All of a mesh's ranks are no neighbours: their units reshard. That makes no groups, which would need all ranks.
+            # All of a mesh's ranks are no neighbours: their units reshard.
             mesh = ContextMesh(each, {size for size in secondary if size < each.shard_size}, apart, options.timeout)
             self._meshes.append(mesh)
             self.cores.append(Hsdp(mesh.mesh, shard_axis=each.shard_axis, replicate_axis=each.replicate_axis,

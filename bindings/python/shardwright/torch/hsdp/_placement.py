@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from ...errors import InvalidArgumentError
 from ...hsdp import Communicator, Mesh
 from .._choice import communicator_over
+from .._own_groups import group_of
 
 _device_meshes: weakref.WeakKeyDictionary[Mesh, DeviceMesh] = weakref.WeakKeyDictionary()
 
@@ -26,6 +27,7 @@ class MeshPlace:
             raise ValueError(f"fully_shard takes a mesh of 1 or 2 dimensions, found {mesh.ndim}: {mesh}")
         if mesh.device_type != "cpu":
             raise NotImplementedError(f"fully_shard runs on the CPU, found a mesh of {mesh.device_type}")
+        _check_order(mesh.mesh)
         self.mesh = mesh
         self.shard_axis = mesh.ndim - 1 if shards else None
         self.replicate_axis = 0 if mesh.ndim == 2 or not shards else None
@@ -119,10 +121,9 @@ class ContextMesh:
 
 
 def _neighbours(place: MeshPlace, size: int) -> dist.ProcessGroup:
-    """The group of the `size` neighbours on the shard axis with this rank among them. Collective."""
-    ranks = place.mesh.mesh.reshape(-1, place.shard_size // size, size)
-    made = DeviceMesh("cpu", ranks, mesh_dim_names=("_replicas", "_groups", "_neighbours"))
-    return made.get_group("_neighbours")
+    """The group of the `size` neighbours on the shard axis with this rank among them. Collective over them alone."""
+    all_groups = place.mesh.mesh.reshape(-1, size).tolist()
+    return group_of(next(each for each in all_groups if dist.get_rank() in each))
 
 
 def whole_world() -> DeviceMesh:
@@ -148,8 +149,30 @@ def _device_mesh(mesh: DeviceMesh | Mesh) -> DeviceMesh:
         return mesh
     if mesh not in _device_meshes:
         ranks = torch.tensor(mesh.ranks).reshape(mesh.shape)
-        _device_meshes[mesh] = DeviceMesh("cpu", ranks, mesh_dim_names=mesh.names)
+        _check_order(ranks)
+        _device_meshes[mesh] = _over_own_groups(ranks, mesh.names)
     return _device_meshes[mesh]
+
+
+def _over_own_groups(ranks: torch.Tensor, names: tuple[str, ...] | None) -> DeviceMesh:
+    """Collective over its ranks alone, where DeviceMesh itself asks all of the world."""
+    place = (ranks == dist.get_rank()).nonzero()[0].tolist()
+    groups = []
+    for axis in range(ranks.ndim):
+        line = ranks[tuple(slice(None) if each == axis else index for each, index in enumerate(place))]
+        groups.append(group_of(line.tolist()))
+    if len(groups) == 1:
+        return DeviceMesh.from_group(groups[0], "cpu", mesh_dim_names=names)
+    return DeviceMesh.from_group(groups, "cpu", ranks, mesh_dim_names=names or tuple(f"axis{axis}" for axis in range(ranks.ndim)))
+
+
+def _check_order(ranks: torch.Tensor) -> None:
+    """Groups of torch hold their ranks in rising order, so a DTensor on another mesh has its parts in an order that is not that of
+    the mesh. InvalidArgumentError naming the axis."""
+    for axis in range(ranks.ndim):
+        if (ranks.diff(dim=axis) <= 0).any():
+            raise InvalidArgumentError(f"the ranks of the mesh {ranks.tolist()} do not rise along axis {axis}: order them so that they "
+                                       "do along each axis")
 
 
 def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
