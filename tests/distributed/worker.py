@@ -22,6 +22,7 @@ import hsdp_checkpoint_cases  # noqa: F401
 import hsdp_matrix_cases  # noqa: F401
 import hsdp_mesh_cases  # noqa: F401
 import hsdp_option_cases  # noqa: F401
+import hsdp_ragged_cases  # noqa: F401
 import hsdp_script_cases  # noqa: F401
 import planner_cases  # noqa: F401
 import torch

@@ -48,7 +48,15 @@ class MeshPlace:
         last = () if self.shard_axis is None else (Replicate() if shard_dim is None else Shard(shard_dim),)
         return last if self.replicate_axis is None else (Replicate(), *last)
 
-    def dtensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
+    def is_part(self, found: torch.Tensor, shard_dim: int | None) -> bool:
+        """Whether a tensor is what `tensor` makes."""
+        return isinstance(found, DTensor) and found.placements == self.placements(shard_dim)
+
+    def text(self, shard_dim: int | None, shape: torch.Size) -> str:
+        """What that is, for errors."""
+        return f"a DTensor of shape {tuple(shape)}, placed {self.placements(shard_dim)}"
+
+    def tensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The tensor of that global shape of which `local` is this rank's part."""
         stride = torch.empty(shape, device="meta").stride()
         return DTensor.from_local(local, self.mesh, self.placements(shard_dim), run_check=False, shape=shape, stride=stride)

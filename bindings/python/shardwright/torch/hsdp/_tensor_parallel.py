@@ -42,7 +42,15 @@ class TensorParallelPlace:
             own = tuple(_StridedShard(each.dim, split_factor=factor) if isinstance(each, Shard) else each for each in own)
         return (*own, *self._placements)
 
-    def dtensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
+    def is_part(self, found: torch.Tensor, shard_dim: int | None) -> bool:
+        """Whether a tensor is what `tensor` makes."""
+        return isinstance(found, DTensor) and found.placements == self.placements(shard_dim)
+
+    def text(self, shard_dim: int | None, shape: torch.Size) -> str:
+        """What that is, for errors."""
+        return f"a DTensor of shape {tuple(shape)}, placed {self.placements(shard_dim)}"
+
+    def tensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The parameter of which `local` is this rank's shard."""
         return DTensor.from_local(local, self._both, self.placements(shard_dim), run_check=False, shape=shape, stride=self._stride)
 

@@ -13,25 +13,21 @@ from torch.utils.dlpack import from_dlpack
 from ... import hsdp
 from ...errors import InvalidArgumentError
 from ._groups import Core, CoreGroups, CoreWorks, set_prefetch
-from ._parameters import ManagedParameter
-from ._placement import MeshPlace, distinct
+from ._parameters import ManagedParameter, dtype_name, gathered_together, unit_dtypes
+from ._placement import MeshPlace
 from .policies import MixedPrecisionPolicy
-
-
-def dtype_name(dtype: torch.dtype | None) -> str | None:
-    """The library's name of a torch dtype."""
-    return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
 class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
-                 reshard_after_forward: bool | int | None, fused: bool) -> None:
+                 reshard_after_forward: bool | int | None, fused: bool, layout: str = "row") -> None:
         self.modules, self.params, self.place, self.policy = modules, params, place, policy
         self.name = type(modules[0]).__name__
         self.reshard_after_forward = reshard_after_forward
         self._fused = fused  # one gather for all parameters of a dtype
+        self._layout = layout
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
@@ -56,13 +52,7 @@ class TorchUnit:
         core.set(**self.settings)
 
     def _members(self) -> list[list[int]]:
-        """The numbers of the parameters that are gathered as one: those computed with in one dtype on one mesh, or each alone."""
-        places = distinct([self.place, *(each.place for each in self.params)])
-        found: dict[Any, list[int]] = {}
-        for number, each in enumerate(self.params):
-            place = next(index for index, place in enumerate(places) if place.is_like(each.place))
-            found.setdefault((place, each.cast_dtype) if self._fused else number, []).append(number)
-        return list(found.values()) or [[]]
+        return gathered_together([(each.place, each.cast_dtype) for each in self.params], self.place, self._fused)
 
     def _sealed(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]], numbers: list[int], count: int) -> hsdp.Unit:
         """A unit of the library with some of the parameters, one of `count`."""
@@ -74,13 +64,18 @@ class TorchUnit:
             policy = not (self is self._model[0] and len(self._model) > 1)
         elif not isinstance(policy, bool) and policy == place.shard_size:  # on a smaller mesh than that of the module
             policy = True
-        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
-        unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
-                            grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
+        unit = context.unit(self.name, **unit_dtypes(self.policy, cast), layout=self._layout, reshard_after_forward=policy,
+                            host_memory=True)
         unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
                                     shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
                                     frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
         unit.seal()
+        for index, each in enumerate(params):
+            box = unit.box(index)
+            if each.ragged_begin is not None and (box.sizes != tuple(each.local.shape) or box.sizes[0] and
+                                                  box.offsets[0] != each.ragged_begin):
+                raise RuntimeError(f"parameters of {self.name} have changed their dtypes since fully_shard, and {each.name} would be cut "
+                                   "otherwise: change them before, or take layout='row'")
         return unit
 
     def set(self, **values: Any) -> None:

@@ -52,7 +52,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         device: None or the CPU.
         replicate_params: whole on each rank, gradients summed over all.
         comm_fusion: False: one gather and one reduction for each parameter, in place of one for all.
-        layout: "row", as FSDP2 cuts.
+        layout: "row", as FSDP2 cuts, or "ragged": all parameters are one range of rows that is cut evenly, so that gradients and
+            gathered parameters need no copies. They are then RaggedTensors, no DTensors.
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
         timeout: seconds of each collective, None = 1,800. The root's counts.
@@ -68,9 +69,9 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
     resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
-                                policy=policy)
+                                policy=policy, ragged=layout == "ragged", fused=comm_fusion)
     _check_policy(resharding, params)
-    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion)
+    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion, layout)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
@@ -128,8 +129,8 @@ def _check_options(policy: Any, offload: Any, device: Any, layout: str) -> None:
         raise InvalidArgumentError(f"offload_policy is {offload!r}, not an OffloadPolicy")
     if device is not None and torch.device(device).type != "cpu":
         raise NotImplementedError(f"fully_shard runs on the CPU, found device {device}")
-    if layout != "row":
-        raise InvalidArgumentError(f"layout is {layout!r}; parameters that are DTensors are cut by rows: it must be 'row'")
+    if layout not in ("row", "ragged"):
+        raise InvalidArgumentError(f"layout is {layout!r}; it must be 'row' or 'ragged'")
 
 
 def _check_numbers(**numbers: Any) -> None:
