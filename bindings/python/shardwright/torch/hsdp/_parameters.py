@@ -15,7 +15,7 @@ from ...hsdp import Mesh
 from .._ragged import RaggedTensor
 from ._placement import MeshPlace, distinct, place_of
 from ._ragged_place import RaggedParam, RaggedPlace, ragged_places
-from ._tensor_parallel import TensorParallelPlace
+from ._tensor_parallel import TensorParallelPlace, WholeMeshPlace
 from .policies import MixedPrecisionPolicy
 
 Place = MeshPlace | TensorParallelPlace | RaggedPlace
@@ -266,7 +266,11 @@ def _of_this_rank(param: torch.Tensor) -> torch.Tensor:
 
 
 def _place_for(name: str, param: torch.Tensor, place: MeshPlace) -> Place:
-    return TensorParallelPlace(place, name, param) if isinstance(param, DTensor) else place
+    if not isinstance(param, DTensor):
+        return place
+    if place.named is not None and param.device_mesh == place.named.mesh:
+        return WholeMeshPlace(place, name, param)
+    return TensorParallelPlace(place, name, param)
 
 
 def _placed(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> tuple[int, MeshPlace]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -19,16 +19,25 @@ from .._own_groups import group_of
 _device_meshes: weakref.WeakKeyDictionary[Mesh, DeviceMesh] = weakref.WeakKeyDictionary()
 
 
+class NamedAxes(NamedTuple):
+    """What `dp_mesh_dims` names: the mesh, and its axes that shard and that replicate."""
+
+    mesh: DeviceMesh
+    shards: tuple[str, ...]
+    replicas: tuple[str, ...]
+
+
 class MeshPlace:
     """A mesh of one axis (shards), or of two (replicas, shards); `shards=False`: of one axis, of replicas."""
 
-    def __init__(self, mesh: DeviceMesh, shards: bool = True) -> None:
+    def __init__(self, mesh: DeviceMesh, shards: bool = True, named: NamedAxes | None = None) -> None:
         if mesh.ndim not in (1, 2):
             raise ValueError(f"fully_shard takes a mesh of 1 or 2 dimensions, found {mesh.ndim}: {mesh}")
         if mesh.device_type != "cpu":
             raise NotImplementedError(f"fully_shard runs on the CPU, found a mesh of {mesh.device_type}")
         _check_order(mesh.mesh)
         self.mesh = mesh
+        self.named = named  # a larger mesh of which it has axes
         self.shard_axis = mesh.ndim - 1 if shards else None
         self.replicate_axis = 0 if mesh.ndim == 2 or not shards else None
         self.shard_size = 1 if self.shard_axis is None else mesh.size(self.shard_axis)
@@ -191,11 +200,12 @@ def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
             raise InvalidArgumentError(f"dp_mesh_dims names the axis {name!r}; the mesh has {', '.join(known) or 'no names'}")
     if len({*shards, *replicas}) < len(shards) + len(replicas) or not shards + replicas:
         raise InvalidArgumentError(f"dp_mesh_dims is {dims!r}; it must name axes, each once")
+    named = NamedAxes(mesh, shards, replicas)
     if not shards:
-        return MeshPlace(_as_one_axis(mesh, replicas), shards=False)
+        return MeshPlace(_as_one_axis(mesh, replicas), shards=False, named=named)
     if not replicas:
-        return MeshPlace(_as_one_axis(mesh, shards))
-    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]))
+        return MeshPlace(_as_one_axis(mesh, shards), named=named)
+    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]), named=named)
 
 
 def _axis_names(dims: Any, role: str) -> tuple[str, ...]:
