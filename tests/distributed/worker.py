@@ -19,6 +19,7 @@ import dcp_public_cases  # noqa: F401
 import dcp_state_cases  # noqa: F401
 import hsdp_cases  # noqa: F401
 import hsdp_checkpoint_cases  # noqa: F401
+import hsdp_dtensor_cases  # noqa: F401
 import hsdp_matrix_cases  # noqa: F401
 import hsdp_mesh_cases  # noqa: F401
 import hsdp_option_cases  # noqa: F401
