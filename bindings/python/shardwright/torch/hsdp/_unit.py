@@ -18,6 +18,26 @@ from ._placement import MeshPlace
 from .policies import MixedPrecisionPolicy
 
 
+class ForwardEnd:
+    """Which unit of a model runs last before its root ends, as far as the last forward tells. Its backward comes next."""
+
+    def __init__(self) -> None:
+        self._ran: TorchUnit | None = None
+        self._foretold: TorchUnit | None = None
+
+    def ran(self, unit: TorchUnit) -> None:
+        """A unit has run, with a backward to follow."""
+        self._ran = unit
+
+    def is_foretold(self, unit: TorchUnit) -> bool:
+        """Whether it ran last the last time."""
+        return unit is self._foretold
+
+    def is_over(self) -> None:
+        """The root ends."""
+        self._foretold, self._ran = self._ran, None
+
+
 class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
@@ -37,6 +57,9 @@ class TorchUnit:
         self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
+        self._forward_end = ForwardEnd()
+        self._group_policy: bool | int | None = None  # of the units of the library
+        self._is_kept = False  # whole, though it reshards, for a backward that comes next
         self._to_run: set[nn.Module] = set()  # of a list, in a forward that has begun
         self._began = modules[0]  # which of the list ran first in it
 
@@ -64,6 +87,7 @@ class TorchUnit:
             policy = not (self is self._model[0] and len(self._model) > 1)
         elif not isinstance(policy, bool) and policy == place.shard_size:  # on a smaller mesh than that of the module
             policy = True
+        self._group_policy = policy
         unit = context.unit(self.name, **unit_dtypes(self.policy, cast), layout=self._layout, reshard_after_forward=policy,
                             host_memory=True)
         unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
@@ -91,7 +115,7 @@ class TorchUnit:
             set_prefetch(self.core, [each.core for each in units if each.core is not None], phase)
         self._prefetch[phase] = units
 
-    def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:
+    def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str], forward_end: ForwardEnd) -> None:
         """The units of the model that this one is part of, and the paths of modules from the root, by which parameters are named.
         InvalidArgumentError where a unit of another model is to be gathered, RuntimeError for parameters without memory."""
         for param in self.params:
@@ -103,6 +127,7 @@ class TorchUnit:
         for units in self._prefetch.values():
             self._check_prefetch(units, model)
         self._model = model
+        self._forward_end = forward_end
 
     def _check_prefetch(self, units: list[TorchUnit], model: list[TorchUnit]) -> None:
         for each in units:
@@ -177,19 +202,40 @@ class TorchUnit:
             self._end_forward(counts, recompute=False)
 
     def forget_forward(self) -> None:
-        """A forward that did not come to its end is over."""
+        """A forward that did not come to its end is over, and the backward for which the unit was kept did not come: what was
+        written into its shards since is in no whole parameter."""
         self._to_run.clear()
+        if self._is_kept:
+            self.reshard()
+        self._is_kept = False
 
     def _end_forward(self, counts: bool, recompute: bool) -> None:
         assert self.core is not None
-        if counts or recompute:
-            self.core.post_forward(recompute=recompute)
+        if counts:
+            self._end_before_backward()
+        elif recompute:
+            self.core.post_forward(recompute=True)
         else:
             self.core.reshard("forward")
         self.follow_state()
 
+    def _end_before_backward(self) -> None:
+        """As the policy says. By default the unit whose backward comes next keeps what it would gather again at once."""
+        assert self.core is not None
+        is_root = self is self._model[0]
+        self._is_kept = (self.reshard_after_forward is None and "reshard_after_forward" not in self.settings and not is_root and
+                         self._forward_end.is_foretold(self))
+        if self._is_kept:
+            self.core.set(reshard_after_forward=False)
+        self.core.post_forward()
+        if self._is_kept:
+            self.core.set(reshard_after_forward=self._group_policy)
+        if not is_root:
+            self._forward_end.ran(self)
+
     def pre_backward(self) -> None:
         """Whole parameters are there again."""
+        self._is_kept = False
         self._with_memory().pre_backward()
         self._show(whole=self.core is not None and self.core.state == "unsharded")
 
@@ -256,6 +302,8 @@ class TorchUnit:
         """Modules see what the library has; memory that it does not use is freed."""
         assert self.core is not None
         if self.core.state == "unsharded":
+            if self._is_kept:  # hosts that look at the module now are to see what they see of other layers
+                self._show(whole=False)
             return
         self._show(whole=False)
         for each in self.params:

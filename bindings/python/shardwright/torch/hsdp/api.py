@@ -43,7 +43,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
             shardwright.hsdp.Mesh stands for the DeviceMesh of its ranks; its communicators are not used.
         dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
-            root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
+            root, nor for the unit that ran last in the forward before; n: each rank keeps 1/n of them (n divides the shard axis; 1 =
+            False, its size = True).
         shard_placement_fn: gives a Shard for each parameter, or None for Shard(0), or a Shard and the mesh over which this parameter is
             sharded and its gradient averaged. Only the first dimension may be uneven.
         mp_policy: dtypes, None = as stored.
