@@ -53,6 +53,12 @@ Status set_of_context(hsdp::Hsdp& context, int32_t key, int64_t value) {
   return {};
 }
 
+int64_t context_setting(const hsdp::Hsdp& context, int32_t key) {
+  if (key == SHW_HSDP_MAX_INFLIGHT_REDUCE) return context.options().max_inflight_reduce;
+  if (key == SHW_HSDP_PREFETCH_DEPTH) return context.options().prefetch_depth;
+  return context.is_last_backward() ? 1 : 0;
+}
+
 // In all units or none.
 template <typename Value>
 Status set_in_units(hsdp::Hsdp& context, int32_t key, Value value) {
@@ -196,6 +202,18 @@ shw_status shw_hsdp_set_f64(shw_hsdp* hsdp, int32_t key, double value, shw_error
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(hsdp, "hsdp"));
     return capi::set_in_units(*impl->hsdp, key, value);
+  });
+}
+
+shw_status shw_hsdp_get_i64(const shw_hsdp* hsdp, int32_t key, int64_t* out,
+                            shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(hsdp, "hsdp"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    if (!capi::is_of_context(key))
+      return capi::bad_argument("key", fmt::format("{} is no value of a context", key));
+    *out = capi::context_setting(*impl->hsdp, key);
+    return {};
   });
 }
 

@@ -205,6 +205,16 @@ shw_status shw_hsdp_unit_get_i64(const shw_hsdp_unit* unit, int32_t key, int64_t
   });
 }
 
+shw_status shw_hsdp_unit_get_f64(const shw_hsdp_unit* unit, int32_t key, double* out,
+                                 shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(unit, "unit"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::real_unit_setting(key, impl->unit->settings()));
+    return {};
+  });
+}
+
 shw_status shw_hsdp_unit_set_f64(shw_hsdp_unit* unit, int32_t key, double value,
                                  shw_error** err) noexcept {
   return capi::guarded(err, [&] { return capi::set_value(unit, key, value); });

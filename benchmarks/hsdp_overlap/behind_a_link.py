@@ -10,6 +10,13 @@ class BehindALink:
         """From now on the model's bytes come over the link."""
         raise NotImplementedError
 
+    def make_model(self):
+        model = super().make_model()
+        if "sleeps" in self.params:
+            for block in model:
+                block.append(sleeping(self.torch, **self.params["sleeps"]))
+        return model
+
     def setup(self):
         super().setup()
         self.slow_down(self.model)
@@ -30,3 +37,24 @@ class BehindALink:
         start = time.perf_counter()
         made = super().run()
         return made | {"compute_s": self.compute_s, "exposed_s": time.perf_counter() - start - self.compute_s}
+
+
+def sleeping(torch, forward, backward):
+    """A module that hands its input on after so many seconds, and the gradient likewise."""
+
+    class Sleep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            time.sleep(forward)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            time.sleep(backward)
+            return grad.clone()
+
+    class Sleeping(torch.nn.Module):
+        def forward(self, x):
+            return Sleep.apply(x)
+
+    return Sleeping()

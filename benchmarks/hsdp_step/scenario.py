@@ -11,7 +11,7 @@ WIDTH, HIDDEN, BLOCKS = 1024, 4096, 8
 
 
 def variants(quick):
-    wanted = [((2,), 256)] if quick else [((2,), 256), ((4,), 256), ((2, 2), 256), ((2,), 2048)]
+    wanted = [((2,), 256), ((2,), 2048)] if quick else [((2,), 256), ((4,), 256), ((2, 2), 256), ((2,), 2048)]
     return [variant(quick, shape, tokens) for shape, tokens in wanted]
 
 

@@ -76,6 +76,7 @@
 %ignore shw_work_order;
 %ignore shw_device_create;
 %ignore shw_hsdp_global_norm;
+%ignore shw_hsdp_unit_get_f64;
 %ignore shw_hsdp_estimate;
 %rename("$ignore", regextarget=1) "^shw_hsdp_unit_(add_params|add_grads|view|box|set_allocator|set_memory|set_units)";
 

@@ -102,4 +102,9 @@ Status set_unit_setting(int32_t key, double value, UnitSettings* settings) {
   return {};
 }
 
+Result<double> real_unit_setting(int32_t key, const UnitSettings& settings) {
+  if (key != SHW_HSDP_DIVIDE_FACTOR) return no_key(key);
+  return settings.divide_factor;
+}
+
 }  // namespace shardwright::capi

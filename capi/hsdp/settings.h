@@ -17,6 +17,7 @@ bool is_unit_setting(int32_t key);
 Status set_unit_setting(int32_t key, int64_t value, hsdp::UnitSettings* settings);
 Result<int64_t> unit_setting(int32_t key, const hsdp::UnitSettings& settings);
 Status set_unit_setting(int32_t key, double value, hsdp::UnitSettings* settings);
+Result<double> real_unit_setting(int32_t key, const hsdp::UnitSettings& settings);
 
 // 0 or 1.
 Result<bool> switch_value(const char* name, int64_t value);

@@ -60,6 +60,7 @@ class Channel {
   bool sums_in_order(bool any_order) const {
     return any_order || communicator_->can(collective::kOrderedSum);
   }
+  bool issues_without_waiting() const { return communicator_->can(collective::kIsAsynchronous); }
   std::string_view communicator_name() const { return communicator_->name(); }
   const collective::CommunicatorPtr& communicator() const { return communicator_; }
   Result<ChannelWork> all_gather(const ChannelCall& call, std::span<const std::byte> in,

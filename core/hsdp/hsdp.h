@@ -60,6 +60,7 @@ class Hsdp {
   Status finalize_backward();
   // Default true; false: more backwards follow in this iteration.
   void set_is_last_backward(bool is_last) { is_last_backward_ = is_last; }
+  bool is_last_backward() const { return is_last_backward_; }
   // Parameters have changed: whatever was gathered before is of no use. FAILED_PRECONDITION naming
   // a unit whose gradients still wait for the replicas.
   Status step_event();

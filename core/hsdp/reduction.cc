@@ -151,6 +151,10 @@ Status GroupReduction::finish_scatter() {
   return {};
 }
 
+Result<bool> GroupReduction::wait_sum(int64_t timeout_ns) {
+  return work_ ? work_.wait(timeout_ns) : Result<bool>(true);
+}
+
 Status GroupReduction::finish() {
   if (waits_) return {};
   if (work_) {
@@ -182,6 +186,14 @@ Status UnitReduction::finish_scatter() {
   for (const auto& group : groups_) SHW_RETURN_IF_ERROR(group->finish_scatter());
   scattering_ = false;
   return {};
+}
+
+Result<bool> UnitReduction::wait_sums(int64_t timeout_ns) {
+  for (const auto& group : groups_) {
+    SHW_ASSIGN_OR_RETURN(const bool ended, group->wait_sum(timeout_ns));
+    if (!ended) return false;
+  }
+  return true;
 }
 
 bool UnitReduction::has_come() const {

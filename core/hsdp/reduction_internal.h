@@ -41,6 +41,8 @@ class GroupReduction {
   Status finish_scatter();
   // After finish_scatter: finish will not wait.
   bool has_come() const { return !work_; }
+  // Likewise: true when it will not, false after timeout_ns.
+  Result<bool> wait_sum(int64_t timeout_ns);
   Status finish();
 
  private:
@@ -80,6 +82,7 @@ class UnitReduction {
   Status issue();
   Result<bool> wait_scatter(int64_t timeout_ns);
   Status finish_scatter();
+  Result<bool> wait_sums(int64_t timeout_ns);
   Status finish();
 
  private:

@@ -259,12 +259,20 @@ Status Runtime::finish_reductions(uint64_t last) {
   return {};
 }
 
-Result<bool> Runtime::wait_reductions(uint64_t last, int64_t timeout_ns) {
+Result<bool> Runtime::bring_on_reductions(uint64_t last, int64_t timeout_ns) {
+  const bool issue_waits = replicate_ != nullptr && !replicate_->issues_without_waiting();
   for (const auto& each : reductions_) {
     if (each->number() > last) break;
-    const Result<bool> ended = each->wait_scatter(timeout_ns);
-    if (!ended.ok()) return fail(ended.status());
-    if (!*ended) return false;
+    const Result<bool> came = each->wait_scatter(timeout_ns);
+    if (!came.ok()) return fail(came.status());
+    if (!*came || (timeout_ns == 0 && issue_waits)) return false;
+    if (const Status outcome = each->finish_scatter(); !outcome.ok()) return fail(outcome);
+  }
+  while (!reductions_.empty() && reductions_.front()->number() <= last) {
+    const Result<bool> came = reductions_.front()->wait_sums(timeout_ns);
+    if (!came.ok()) return fail(came.status());
+    if (!*came) return false;
+    SHW_RETURN_IF_ERROR(finish_reductions(reductions_.front()->number()));
   }
   return true;
 }

@@ -88,8 +88,9 @@ class Runtime {
   // Those under way are brought on so that one more may be packed.
   Status make_room_for_reduction();
   void add_reduction(std::unique_ptr<UnitReduction> reduction);
-  // Waits until the parts of all up to this number have come; false after timeout_ns.
-  Result<bool> wait_reductions(uint64_t last, int64_t timeout_ns);
+  // Brings all up to this number on as far as they come within timeout_ns each; whether they have
+  // ended. 0 never waits: sums over replicas then begin only where issuing them does not.
+  Result<bool> bring_on_reductions(uint64_t last, int64_t timeout_ns);
   // Brings all up to this number to their end; the numbers count from 1.
   Status finish_reductions(uint64_t last);
   Status finish_all_reductions() { return finish_reductions(issued_reductions_); }

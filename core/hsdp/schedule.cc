@@ -26,13 +26,17 @@ std::vector<UnitId> Schedule::forward(UnitId unit, size_t depth) {
 std::vector<UnitId> Schedule::backward(UnitId unit, size_t depth) {
   if (!in_backward_) backward_end_ = current_.size();
   in_backward_ = true;
+  had_backward_.resize(current_.size());
   size_t position = backward_end_;
-  while (position > 0 && current_[position - 1] != unit) --position;
+  while (position > 0 && (had_backward_[position - 1] || current_[position - 1] != unit))
+    --position;
   if (position == 0) return {};  // never ran forward in this iteration
-  backward_end_ = position - 1;
+  had_backward_[position - 1] = true;
+  while (backward_end_ > 0 && had_backward_[backward_end_ - 1]) --backward_end_;
   std::vector<UnitId> result;
-  for (size_t before = backward_end_; before > 0 && result.size() < depth; --before)
-    result.push_back(current_[before - 1]);
+  for (size_t before = position - 1; before > 0 && result.size() < depth; --before) {
+    if (!had_backward_[before - 1]) result.push_back(current_[before - 1]);
+  }
   return result;
 }
 
@@ -43,6 +47,7 @@ void Schedule::finish() {
 
 void Schedule::abandon() {
   current_.clear();
+  had_backward_.clear();
   cursor_ = 0;
   backward_end_ = 0;
   in_backward_ = false;

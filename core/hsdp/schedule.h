@@ -19,7 +19,8 @@ class Schedule {
 
   // The unit begins its forward; returns what probably comes next, at most depth of them.
   std::vector<UnitId> forward(UnitId unit, size_t depth);
-  // The unit begins its backward; returns what ran before it, the last first.
+  // The unit begins its backward; returns what ran before it and had none yet, the last first. One
+  // around others may begin before them.
   std::vector<UnitId> backward(UnitId unit, size_t depth);
   // The iteration is over: what ran is what the next one is expected to run.
   void finish();
@@ -32,8 +33,9 @@ class Schedule {
   std::vector<UnitId> created_;
   std::vector<UnitId> recorded_;  // of the last iteration that ended
   std::vector<UnitId> current_;
-  size_t cursor_ = 0;        // in recorded_ (or created_): behind the last forward
-  size_t backward_end_ = 0;  // current_ from here on had its backward
+  size_t cursor_ = 0;               // in recorded_ (or created_): behind the last forward
+  size_t backward_end_ = 0;         // current_ from here on had its backward
+  std::vector<bool> had_backward_;  // of current_
   bool in_backward_ = false;
 };
 

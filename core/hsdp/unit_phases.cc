@@ -32,16 +32,9 @@ class Unit::ReductionWork final : public collective::Work {
   Result<bool> wait(int64_t timeout_ns) override {
     if (runtime_.has_ended(number_)) return true;
     if (!runtime_.failure().ok()) return runtime_.failure();
-    return runtime_.enter([&]() -> Result<bool> {
-      if (timeout_ns >= 0) {
-        SHW_ASSIGN_OR_RETURN(const bool ended, runtime_.wait_reductions(number_, timeout_ns));
-        if (!ended) return false;
-      }
-      SHW_RETURN_IF_ERROR(runtime_.finish_reductions(number_));
-      return true;
-    });
+    return runtime_.enter([&] { return runtime_.bring_on_reductions(number_, timeout_ns); });
   }
-  Result<bool> test() override { return runtime_.has_ended(number_); }
+  Result<bool> test() override { return wait(0); }
 
  private:
   internal::Runtime& runtime_;

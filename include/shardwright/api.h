@@ -586,6 +586,9 @@ struct shw_api {
   shw_status (*hsdp_stats)(const shw_hsdp* hsdp, int32_t kind, shw_hsdp_memory* out,
       shw_error** err);
   shw_status (*hsdp_unit_stats)(const shw_hsdp_unit* unit, shw_hsdp_memory* out, shw_error** err);
+  shw_status (*hsdp_get_i64)(const shw_hsdp* hsdp, int32_t key, int64_t* out, shw_error** err);
+  shw_status (*hsdp_unit_get_f64)(const shw_hsdp_unit* unit, int32_t key, double* out,
+      shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -231,6 +231,16 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_zero_grads(shw_hsdp* hsdp,
 SHW_API SHW_MUST_USE shw_status shw_hsdp_set_i64(shw_hsdp* hsdp, int32_t key, int64_t value,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* The value of the context that shw_hsdp_set_i64 sets (SHW_HSDP_MAX_INFLIGHT_REDUCE,
+ * SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD); those of units are read of each.
+ * Threads: exclusive(hsdp)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_hsdp_get_i64(const shw_hsdp* hsdp, int32_t key, int64_t* out,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
  * Threads: exclusive(hsdp)
  * Blocks: no

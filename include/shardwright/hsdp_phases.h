@@ -192,7 +192,9 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_add_grads_dlpack_legacy(
 
 /* Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are
  * in the gradient of the shard (or in the partial sum); else waiting for the work brings them
- * there.
+ * there. So does polling it, until it is OK, as far as nothing waits for other ranks: sums over
+ * replicas by a transport that is not asynchronous (SHW_COMMUNICATOR_ASYNC) begin in a wait. Both
+ * change the unit, so they are calls of its context.
  * Threads: exclusive(hsdp)
  * Blocks: collective
  * Owns: out
@@ -286,6 +288,16 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_set_i64(shw_hsdp_unit* unit, int32
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_get_i64(const shw_hsdp_unit* unit, int32_t key,
                                                       int64_t* out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* The value that shw_hsdp_unit_set_f64 sets.
+ * Threads: exclusive(hsdp)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_get_f64(const shw_hsdp_unit* unit, int32_t key,
+                                                      double* out,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Sets SHW_HSDP_DIVIDE_FACTOR of the unit.

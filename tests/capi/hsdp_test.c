@@ -120,7 +120,14 @@ static void settings_are_given_and_read(void) {
   CHECK_FAILS(shw_hsdp_unit_set_i64(trainer.unit, SHW_HSDP_DIVIDE_FACTOR, 1, &error),
               SHW_INVALID_ARGUMENT, "no value that is set here");
   CHECK_FAILS(shw_hsdp_set_i64(trainer.hsdp, 99, 1, &error), SHW_INVALID_ARGUMENT, "99 is no");
+  double factor = 1.0;
+  CHECK_OK(shw_hsdp_unit_get_f64(trainer.unit, SHW_HSDP_DIVIDE_FACTOR, &factor, &error));
+  CHECK(factor == 0.0);
   CHECK_OK(shw_hsdp_set_f64(trainer.hsdp, SHW_HSDP_DIVIDE_FACTOR, 4.0, &error));
+  CHECK_OK(shw_hsdp_unit_get_f64(trainer.unit, SHW_HSDP_DIVIDE_FACTOR, &factor, &error));
+  CHECK(factor == 4.0);
+  CHECK_FAILS(shw_hsdp_unit_get_f64(trainer.unit, SHW_HSDP_REDUCE_OP, &factor, &error),
+              SHW_INVALID_ARGUMENT, "no value that is set here");
   run_iteration(&trainer, 2.0F);
   CHECK(((const float*)view_of(&trainer, SHW_HSDP_VIEW_GRAD, BIAS).data)[0] == 0.5F);
   CHECK_FAILS(shw_hsdp_unit_set_f64(trainer.unit, SHW_HSDP_DIVIDE_FACTOR, -1.0, &error),
@@ -136,6 +143,54 @@ static void settings_are_given_and_read(void) {
   CHECK_FAILS(shw_hsdp_set_i64(trainer.hsdp, SHW_HSDP_MAX_INFLIGHT_REDUCE, -2, &error),
               SHW_INVALID_ARGUMENT, "max_inflight_reduce");
   end_trainer(&trainer);
+}
+
+static void settings_of_contexts_are_read(void) {
+  struct trainer trainer;
+  shw_error* error = NULL;
+  start_trainer(&trainer, 0, 1, NULL, NULL);
+  /* What is given (-1 and 0 stand for none and the default), and what is read then. */
+  const int64_t given[][3] = {
+      {SHW_HSDP_PREFETCH_DEPTH, 3, 3},      {SHW_HSDP_PREFETCH_DEPTH, -1, 0},
+      {SHW_HSDP_PREFETCH_DEPTH, 0, 1},      {SHW_HSDP_MAX_INFLIGHT_REDUCE, 2, 2},
+      {SHW_HSDP_MAX_INFLIGHT_REDUCE, 0, 1}, {SHW_HSDP_IS_LAST_BACKWARD, 0, 0},
+      {SHW_HSDP_IS_LAST_BACKWARD, 1, 1}};
+  for (size_t each = 0; each < sizeof(given) / sizeof(given[0]); ++each) {
+    int64_t value = -9;
+    const int32_t key = (int32_t)given[each][0];
+    CHECK_OK(shw_hsdp_set_i64(trainer.hsdp, key, given[each][1], &error));
+    CHECK_OK(shw_hsdp_get_i64(trainer.hsdp, key, &value, &error));
+    CHECK_INT(value, given[each][2]);
+  }
+  int64_t value = -9;
+  CHECK_FAILS(shw_hsdp_get_i64(trainer.hsdp, SHW_HSDP_REDUCE_OP, &value, &error),
+              SHW_INVALID_ARGUMENT, "no value of a context");
+  CHECK_INT(value, -9);
+  end_trainer(&trainer);
+}
+
+static void poll_reduction(struct rank* rank) {
+  struct trainer trainer;
+  shw_error* error = NULL;
+  shw_work* work = NULL;
+  start_trainer(&trainer, rank->rank, 2, communicator_of(rank), NULL);
+  CHECK_OK(shw_hsdp_unit_unshard(trainer.unit, NULL, &error));
+  CHECK_OK(shw_hsdp_unit_wait(trainer.unit, &error));
+  add_constant_grads(&trainer, 1.0F);
+  CHECK_OK(shw_hsdp_unit_reduce(trainer.unit, &work, &error));
+  shw_status status = SHW_PENDING;
+  while (status == SHW_PENDING) status = shw_work_poll(work, NULL);
+  CHECK_INT(status, SHW_OK);
+  /* Nobody waited, and the gradient is there. */
+  CHECK_INT(shw_hsdp_unit_grad_state(trainer.unit), SHW_HSDP_GRAD_READY);
+  CHECK(((const float*)view_of(&trainer, SHW_HSDP_VIEW_GRAD, WEIGHT).data)[0] == 1.0F);
+  CHECK_OK(shw_work_poll(work, &error));
+  shw_work_release(work);
+  end_trainer(&trainer);
+}
+
+static void reductions_that_are_polled_come_to_their_end(void) {
+  run_ranks(2, poll_reduction, NULL);
 }
 
 static void units_are_gathered_ahead_and_frozen(void) {
@@ -528,7 +583,9 @@ static void memory_is_what_was_foretold(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(two_ranks_gather_and_reduce), TEST_ENTRY(phases_are_made_of_steps),
-          TEST_ENTRY(settings_are_given_and_read), TEST_ENTRY(units_are_gathered_ahead_and_frozen),
+          TEST_ENTRY(settings_are_given_and_read), TEST_ENTRY(settings_of_contexts_are_read),
+          TEST_ENTRY(reductions_that_are_polled_come_to_their_end),
+          TEST_ENTRY(units_are_gathered_ahead_and_frozen),
           TEST_ENTRY(shards_are_saved_and_loaded_on_other_ranks),
           TEST_ENTRY(gradients_are_saved_when_they_are_there),
           TEST_ENTRY(boxes_layouts_and_names_are_told),

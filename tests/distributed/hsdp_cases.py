@@ -524,7 +524,6 @@ def hsdp_what_is_wrong_is_named_t35(folder):
     raises(ValueError, "not a MixedPrecisionPolicy", lambda: fully_shard(nn.Linear(2, 2), mp_policy="bf16"))
     raises(ValueError, "not an OffloadPolicy", lambda: fully_shard(nn.Linear(2, 2), offload_policy="cpu"))
     raises(NotImplementedError, "runs on the CPU", lambda: fully_shard(nn.Linear(2, 2), device="cuda"))
-    raises(ValueError, "it must be 'row'", lambda: fully_shard(nn.Linear(2, 2), layout="ragged"))
     mesh = init_device_mesh("cpu", (1, 1, 2), mesh_dim_names=("a", "b", "c"))
     raises(ValueError, "1 or 2 dimensions", lambda: fully_shard(nn.Linear(2, 2), mesh=mesh))
     raises(ValueError, "True or False", lambda: model.set_requires_gradient_sync(1))

@@ -8,6 +8,7 @@ from cases import raised, ranks
 from hsdp_cases import STEPS, add, batch, loss_of, network, raises, sgd, sharded, train
 from shardwright.torch.hsdp import (CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard, get_model_state_dict,
                                     set_model_state_dict)
+from shardwright.torch.hsdp._state import state_of as module_state_of
 from torch import nn
 from torch.distributed import fsdp
 from torch.distributed.checkpoint.state_dict import StateDictOptions
@@ -289,6 +290,28 @@ def _keep_until(model, is_last):
     model.set_reshard_after_backward(is_last)
 
 
+# What a flavour turns off until its last micro-batch, and where gradients are until then.
+TURNED_OFF = {"each": (), "partial": ("requires_all_reduce",), "local": ("requires_gradient_sync",),
+              "kept": ("requires_gradient_sync", "reshard_after_backward")}
+STATES = {"each": "none", "partial": "partial", "local": "local", "kept": "local"}
+
+
+def assert_flavour(model, name, is_last, has_replicas):
+    """Each unit of the library is set as the flavour says, and its backward was one of it: sums alone would not tell, where each
+    micro-batch is reduced by itself."""
+    for unit in units_below(model):
+        found = unit.settings()
+        for setting in ("requires_all_reduce", "requires_gradient_sync", "reshard_after_backward"):
+            assert getattr(found, setting) == (is_last or setting not in TURNED_OFF[name]), (name, setting, unit.name)
+        if unit.param_count > 0 and not is_last:
+            grads = STATES[name] if name != "partial" or has_replicas else "none"
+            assert (unit.grad_state, unit.state) == (grads, "unsharded" if name == "kept" else "sharded"), (name, unit.name)
+
+
+def units_below(model):
+    return [unit for core in module_state_of(model).context.cores for unit in core.units]
+
+
 def _meshes():
     """Of shards alone, and of replicas of them."""
     world = dist.get_world_size()
@@ -307,9 +330,87 @@ def hsdp_accumulates_as_torch_does_t34(folder):
                 for model in (ours, theirs):
                     before(model, number == 2)
                     loss_of(model, batch(0, dist.get_rank(), number)).backward()
+                assert_flavour(ours, name, number == 2, mesh.ndim == 2)
             for (param, found), wanted in zip(ours.named_parameters(), theirs.parameters(), strict=True):
                 a, b = found.grad, wanted.grad
                 assert (a.shape, a.placements) == (b.shape, b.placements)
                 # Sums of terms that cancel differ by the rounding of the terms.
                 scale = b.full_tensor().abs().max().item()
                 assert torch.allclose(a.to_local(), b.to_local(), rtol=1e-6, atol=1e-6 * scale), (tuple(mesh.shape), name, param)
+
+
+@ranks(2)
+def hsdp_what_methods_set_is_read_back_of_units(folder):
+    """Of the options and methods of fully_shard, on all units of a model, before the first forward and after it."""
+    methods = {"requires_gradient_sync": ("set_requires_gradient_sync", False), "requires_all_reduce": ("set_requires_all_reduce", False),
+               "reshard_after_forward": ("set_reshard_after_forward", False), "reshard_after_backward": ("set_reshard_after_backward", False),
+               "unshard_in_backward": ("set_unshard_in_backward", False), "unused_policy": ("set_reduce_scatter_unused_params", False),
+               "divide_factor": ("set_gradient_divide_factor", 3.0), "reduce_op": ("set_reduce_op_type", "sum")}
+    seen = {"unused_policy": "skip"}
+    for runs_first in (False, True):
+        model = sharded(network())
+        if runs_first:
+            loss_of(model, batch(0, dist.get_rank())).backward()
+        for method, value in methods.values():
+            for each in model.modules():
+                if hasattr(each, method):
+                    getattr(each, method)(value)
+        model.set_reduce_scatter_max_input_buffers(3)
+        model(batch(0, dist.get_rank()))
+        for unit in units_below(model):
+            for name, (_, value) in methods.items():
+                assert getattr(unit.settings(), name) == seen.get(name, value), (runs_first, name)
+        assert [core.settings().max_inflight_reduce for core in module_state_of(model).context.cores] == [3]
+    for depth in (0, 1, 4):
+        model = sharded(network(), prefetch_depth=depth)
+        model(batch(0, 0))
+        assert [core.settings().prefetch_depth for core in module_state_of(model).context.cores] == [depth]
+
+
+# ---- what is gathered ahead ----
+
+def states_at_backward(model, optimizer):
+    """Of each layer, in which state its backward found it, in training after a first iteration."""
+    train(model, optimizer)
+    seen = []
+    for unit in units_below(model):
+        def looked_at(unit=unit, call=unit.pre_backward):
+            seen.append((unit.name, unit.state))
+            call()
+        unit.pre_backward = looked_at
+    train(model, optimizer)
+    return [row for row in seen if row[0] in ("0", "2", "4")]
+
+
+@ranks(2)
+def hsdp_backward_gathers_ahead_inside_of_a_root(folder):
+    """The backward of the root begins beside that of its last layer, and must not end what the layers foretell. What the last layer
+    would gather at once it keeps, unless the host says that it reshards."""
+    for policy, last in ((None, "unsharded"), (True, "sharded")):
+        model = sharded(network(), reshard_after_forward=policy)
+        found = states_at_backward(model, sgd(model))
+        assert found == [("4", last), ("2", "gathering"), ("0", "gathering")] * STEPS, (policy, found)
+    apart = sharded(network(), comm_fusion=False)
+    assert states_at_backward(apart, sgd(apart))[:2] == [("4", "unsharded")] * 2
+    told = sharded(network())
+    told.set_reshard_after_forward(True)
+    assert states_at_backward(told, sgd(told))[0] == ("4", "sharded")
+
+
+@ranks(2)
+def hsdp_layers_kept_for_a_backward_that_does_not_come_see_changes(folder):
+    model, alone = sharded(network()), network()
+    x = batch(0, 0)
+    loss_of(model, batch(0, dist.get_rank())).backward()  # tells which layer runs last
+    model.zero_grad()
+    model(x)
+    assert [unit.state for unit in units_below(model)][-1] == "unsharded"
+    assert all(isinstance(each, DTensor) for each in model.parameters()), "an optimizer that is made now gets shards"
+    model[4].bias.detach().to_local().numpy()[:] = 7.0  # nothing that torch counts
+    alone[4].bias.data.fill_(7.0)
+    assert torch.equal(model(x), alone(x))
+    first, second = loss_of(model, x), loss_of(model, x)  # the second forward gathers anew
+    (first + second).backward()
+    expected = torch.autograd.grad(2 * loss_of(alone, x), list(alone.parameters()))
+    for param, grad in zip(model.parameters(), expected, strict=True):
+        assert torch.allclose(param.grad.full_tensor(), grad, rtol=1e-6)

@@ -3,22 +3,19 @@
 kinds, and of lists of modules."""
 import copy
 
-import shardwright.torch
 import torch
 import torch.distributed as dist
 from cases import ranks
-from hsdp_cases import STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, train, trained_alone
+from hsdp_cases import (STEPS, add, assert_same, batch, loss_of, network, raises, sgd, sharded, step_alone, train,
+                        trained_alone)
 from shardwright.hsdp import Mesh
 from shardwright.torch import MixedPrecisionPolicy, fully_shard
 from shardwright.torch.hsdp._state import state_of
 from torch import nn
 from torch.distributed import fsdp
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import DataParallelMeshDims
 from torch.distributed.tensor import Replicate, Shard
-from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, SequenceParallel,
-                                               parallelize_module)
-from torch.distributed.tensor.placement_types import _StridedShard
 
 
 def cores_of(model):
@@ -175,6 +172,62 @@ def hsdp_axes_of_a_larger_mesh(folder):
     assert torch.equal(half[0].weight.grad.full_tensor(), (made[0] + made[1]) * 0.5), "ranks of one row share data, and no others"
 
 
+@ranks(5)
+def hsdp_ranks_of_a_mesh_ask_no_others_for_neighbours(folder):
+    """One rank does not train, and one that does has a group of its own, so that ranks have counted other groups."""
+    mesh = DeviceMesh("cpu", [0, 1, 3, 4])
+    if dist.get_rank() == 2:
+        return
+    if dist.get_rank() == 4:
+        dist.new_group([4], use_local_synchronization=True)
+    number = mesh.get_local_rank()
+    model = sharded(network(), mesh=mesh, reshard_after_forward=2)
+    alone = network()
+    optimizer, alone_optimizer = sgd(model), sgd(alone)
+    for step in range(STEPS):
+        loss_of(model, batch(step, number)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        step_alone(alone, alone_optimizer, step, 4)
+    assert_same(model, alone)
+
+
+@ranks(4)
+def hsdp_meshes_of_the_library_are_made_by_their_ranks_alone(folder):
+    """Two of four ranks train; of the others one makes groups of its own meanwhile, so that counts of groups differ."""
+    rank = dist.get_rank()
+    if rank == 0:
+        Mesh((1,), rank=0, ranks=[0])
+        fully_shard(nn.Linear(2, 2), mesh=Mesh((1,), rank=0, ranks=[0]))
+    if rank in (1, 3):
+        if rank == 3:
+            fully_shard(nn.Linear(2, 2), mesh=Mesh((1,), rank=3, ranks=[3]))
+        for given in (Mesh((2,), rank=rank, ranks=[1, 3]), Mesh((2, 1), rank=rank, ranks=[1, 3]), Mesh((2,), rank=rank, ranks=[1, 3])):
+            model = sharded(network(), mesh=given)
+            optimizer = sgd(model)
+            alone = network()
+            alone_optimizer = sgd(alone)
+            for step in range(STEPS):
+                loss_of(model, batch(step, rank // 2)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                step_alone(alone, alone_optimizer, step, *((2, 1) if len(given.shape) == 1 else (1, 2)))
+            assert_same(model, alone)
+
+
+@ranks(4)
+def hsdp_meshes_whose_ranks_do_not_rise_are_refused(folder):
+    rank = dist.get_rank()
+    raises(ValueError, "the ranks of the mesh [3, 2, 1, 0] do not rise along axis 0",
+           lambda: fully_shard(nn.Linear(2, 2), mesh=Mesh((4,), rank=rank, ranks=[3, 2, 1, 0])))
+    raises(ValueError, "do not rise along axis 1", lambda: fully_shard(
+        nn.Linear(2, 2), mesh=Mesh((2, 2), rank=rank, ranks=[1, 0, 3, 2])))
+    layer = nn.Linear(2, 2)
+    raises(ValueError, "do not rise along axis 0", lambda: fully_shard(layer, mesh=DeviceMesh("cpu", [[2, 3], [0, 1]],
+                                                                                              mesh_dim_names=("a", "b"))))
+    assert type(layer) is nn.Linear
+
+
 @ranks(2)
 def hsdp_axes_that_the_mesh_has_not_are_refused(folder):
     mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("data",))
@@ -284,130 +337,6 @@ def hsdp_lists_of_modules_are_gathered_anew_where_they_must(folder):
         assert gathers is None or gathers == ["pre_forward", "pre_backward"], gathers
         assert core.state == "sharded"
         gathers = _count_gathers(core)
-
-
-# ---- tensor parallelism ----
-
-class Parallel(nn.Module):
-    """Two layers that tensor parallelism cuts, along different dimensions, and one that it does not."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.wide, self.narrow, self.last = nn.Linear(13, 16), nn.Linear(16, 8), nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.last(self.narrow(torch.tanh(self.wide(x))))
-
-
-def _parallel(mesh, shard, **options):
-    model = Parallel().double()
-    parallelize_module(model, mesh["model"], {"wide": ColwiseParallel(), "narrow": RowwiseParallel()})
-    for layer in (model.wide, model.narrow):
-        shard(layer, mesh=mesh["data"], **options)
-    return shard(model, mesh=mesh["data"], **options)
-
-
-def _trained_parallel(model, data_rank):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, foreach=False)
-    for step in range(STEPS):
-        loss_of(model, batch(step, data_rank).double()).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return model
-
-
-@ranks(4)
-def hsdp_tensor_parallel_parameters_t25(folder):
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    ours = _parallel(mesh, fully_shard)
-    assert ours.wide.weight.placements == (_StridedShard(0, split_factor=2), Shard(0)), "both cut the rows"
-    assert ours.narrow.weight.placements == (Shard(0), Shard(1))
-    assert ours.narrow.bias.placements == (Shard(0), Replicate()) and ours.last.weight.placements == (Shard(0),)
-    rows = 4 * (2 * mesh.get_local_rank("model") + mesh.get_local_rank("data"))
-    assert torch.equal(ours.wide.weight.to_local(), Parallel().double().wide.weight[rows:rows + 4])
-    theirs = _parallel(mesh, fsdp.fully_shard)
-    for (name, found), expected in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        assert found.placements == expected.placements and found.device_mesh == expected.device_mesh, name
-    for model in (ours, theirs):
-        _trained_parallel(model, mesh.get_local_rank("data"))
-    alone = Parallel().double()
-    optimizer = sgd(alone)
-    for step in range(STEPS):
-        made = [torch.autograd.grad(loss_of(alone, batch(step, rank).double()), list(alone.parameters())) for rank in range(2)]
-        for param, grad in zip(alone.parameters(), add(*made), strict=True):
-            param.grad = grad * 0.5
-        optimizer.step()
-    for name, value in alone.state_dict().items():
-        found = ours.state_dict()[name]
-        assert torch.equal(found.to_local(), theirs.state_dict()[name].to_local()), f"{name} has not the bits of FSDP2"
-        assert torch.allclose(found.full_tensor(), value, rtol=1e-10, atol=1e-12), name
-
-
-@ranks(4)
-def hsdp_tensor_parallel_parameters_are_loaded_and_saved_t25(folder):
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    model, other = _parallel(mesh, fully_shard), Parallel().double()
-    for param in other.parameters():
-        nn.init.uniform_(param)
-    dist.broadcast_object_list(values := [other.state_dict()])
-    model.load_state_dict(values[0])  # whole tensors
-    for name, value in values[0].items():
-        assert torch.equal(model.state_dict()[name].full_tensor(), value), name
-    shardwright.torch.save(model.state_dict(), folder / "saved")
-    again = _parallel(mesh, fully_shard, reshard_after_forward=False)
-    state = again.state_dict()
-    shardwright.torch.load(folder / "saved", state)
-    again.load_state_dict(state)
-    for name, value in values[0].items():
-        assert torch.equal(again.state_dict()[name].full_tensor(), value), name
-    alone = Parallel().double()
-    alone.load_state_dict(values[0])
-    assert torch.allclose(again(batch(0, 0).double()), alone(batch(0, 0).double()), rtol=1e-10, atol=1e-12)
-
-
-class Normed(nn.Module):
-    """Its first layer sees a part of the rows of each batch, so that its gradients are parts of sums."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.norm, self.wide = nn.LayerNorm(13), nn.Linear(13, 16)
-
-    def forward(self, x):
-        return self.wide(self.norm(x))
-
-
-@ranks(4)
-def hsdp_tensor_parallel_gradients_are_summed_t25(folder):
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    made = {}
-    for name, shard in (("ours", fully_shard), ("theirs", fsdp.fully_shard)):
-        model = Normed().double()
-        rows = PrepareModuleInput(input_layouts=(Replicate(),), desired_input_layouts=(Shard(0),), use_local_output=True)
-        parallelize_module(model, mesh["model"], rows)
-        parallelize_module(model, mesh["model"], {"norm": SequenceParallel(sequence_dim=0),
-                                                  "wide": ColwiseParallel(input_layouts=Shard(0), output_layouts=Replicate())})
-        shard(model.norm, mesh=mesh["data"])
-        shard(model, mesh=mesh["data"])
-        loss_of(model, batch(0, mesh.get_local_rank("data")).double()).backward()
-        made[name] = model
-    alone = Normed().double()
-    grads = [torch.autograd.grad(loss_of(alone, batch(0, rank).double()), list(alone.parameters())) for rank in range(2)]
-    for name, *found, grad in zip(("norm.weight", "norm.bias", "wide.weight", "wide.bias"), made["ours"].parameters(),
-                                  made["theirs"].parameters(), add(*grads), strict=True):
-        assert torch.equal(found[0].grad.to_local(), found[1].grad.to_local()), f"{name} has not the bits of FSDP2"
-        assert torch.allclose(found[0].grad.full_tensor(), grad * 0.5, rtol=1e-10, atol=1e-12), name
-
-
-@ranks(4)
-def hsdp_tensor_parallel_parameters_of_another_mesh_are_refused(folder):
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    model = Parallel()
-    parallelize_module(model, mesh["model"], {"wide": ColwiseParallel()})
-    raises(ValueError, "parameter wide.weight is a DTensor on", lambda: fully_shard(model, mesh=mesh["model"]))
-    raises(ValueError, "must be disjoint named axes of one mesh", lambda: fully_shard(model))
-    assert type(model) is Parallel
 
 
 # ---- parameters with a mesh of their own ----

@@ -19,9 +19,11 @@ import dcp_public_cases  # noqa: F401
 import dcp_state_cases  # noqa: F401
 import hsdp_cases  # noqa: F401
 import hsdp_checkpoint_cases  # noqa: F401
+import hsdp_dtensor_cases  # noqa: F401
 import hsdp_matrix_cases  # noqa: F401
 import hsdp_mesh_cases  # noqa: F401
 import hsdp_option_cases  # noqa: F401
+import hsdp_ragged_cases  # noqa: F401
 import hsdp_script_cases  # noqa: F401
 import planner_cases  # noqa: F401
 import torch

@@ -23,7 +23,7 @@ def test_the_architecture_lists_the_folders_of_the_core():
 def test_the_readme_has_its_parts_in_order_and_fits():
     page = text("README.md")
     assert len(page.splitlines()) < 150
-    assert re.findall(r"^## (.*)", page, re.M) == ["Two commands", "Save and load", "Use an install", "What is supported",
+    assert re.findall(r"^## (.*)", page, re.M) == ["Two commands", "Save and load", "Train", "Use an install", "What is supported",
                                                    "Limits", "Where things are"]
     assert len(re.findall(r"^- \*\*", page.split("\n## ")[0], re.M)) == 5
     assert "No pickle is executed unless you ask" in page

@@ -124,6 +124,16 @@ NATIVE(jdouble, hsdpGlobalNorm)(JNIEnv* env, jclass type, jlong hsdp, jdouble p)
   return norm;
 }
 
+NATIVE(jdouble, hsdpDivideFactor)(JNIEnv* env, jclass type, jlong unit) {
+  (void)type;
+  double factor = 0;
+  shw_error* err = NULL;
+  const shw_status status = shw_hsdp_unit_get_f64((const shw_hsdp_unit*)(intptr_t)unit,
+                                                  SHW_HSDP_DIVIDE_FACTOR, &factor, &err);
+  if (status != SHW_OK) shw_java_throw(env, status, err);
+  return factor;
+}
+
 /* address (0 = there is no gradient), bytes, dtype, then the extents */
 NATIVE(jlongArray, hsdpView)(JNIEnv* env, jclass type, jlong unit, jint view, jlong index) {
   (void)type;

@@ -65,6 +65,7 @@ shw_status shw_java_hsdp_estimate(uint64_t unit_count, const int64_t* units, con
 %native(exchangeRound) jlongArray exchangeRound(jlong exchange);
 %native(stateObject) jbyteArray stateObject(jlong state, jlong index);
 %native(hsdpGlobalNorm) jdouble hsdpGlobalNorm(jlong hsdp, jdouble p);
+%native(hsdpDivideFactor) jdouble hsdpDivideFactor(jlong unit);
 %native(hsdpView) jlongArray hsdpView(jlong unit, jint view, jlong index);
 %native(hsdpBox) jlongArray hsdpBox(jlong unit, jlong index);
 %native(abiVersion) jlong abiVersion();

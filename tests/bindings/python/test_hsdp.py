@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """shardwright.hsdp: threads are ranks, a small network with hand-written gradients, and one process that adds in the order that
 is promised, bit for bit."""
+import dataclasses
 import os
 import signal
 import threading
@@ -230,9 +231,54 @@ def test_states_boxes_and_settings_are_told():
         assert unit.get(name) == value
     unit.set(reshard_after_forward=False, divide_factor=2.0)
     context.set(prefetch_depth=0, max_inflight_reduce=2, is_last_backward=False)
+    assert context.settings() == training.ContextSettings(max_inflight_reduce=2, prefetch_depth=0, is_last_backward=False)
     unit.set_prefetch([unit], "backward")
     assert context.stats("shard").current_bytes == 32 and unit.stats().current_bytes >= 32
     assert context.stats().unsharded_units == 0
+
+
+def test_all_settings_of_a_unit_are_read_back():
+    _, unit = alone(reshard_after_forward=True, unused="skip")
+    known = training.UnitSettings(requires_gradient_sync=True, requires_all_reduce=True, reshard_after_forward=True,
+                                  reshard_after_backward=True, reduce_op="average", divide_factor=0.0, unshard_in_backward=True,
+                                  keep_unsharded=False, unused_policy="skip")
+    assert unit.settings() == known
+    changes = {"requires_gradient_sync": False, "requires_all_reduce": False, "reshard_after_forward": None,
+               "reshard_after_backward": False, "reduce_op": "sum", "divide_factor": 3.0, "unshard_in_backward": False,
+               "keep_unsharded": True, "unused_policy": "zero"}
+    assert set(changes) == {each.name for each in dataclasses.fields(known)}
+    for name, value in changes.items():
+        unit.set(**{name: value})
+        known = dataclasses.replace(known, **{name: value})
+        assert unit.settings() == known, name
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 2)])
+def test_reductions_that_are_polled_come_to_their_end(shape):
+    ends = [training.thread_communicators(2) for _ in range(len(shape) * 2)]
+
+    def reduce(rank):
+        mesh = Mesh(shape, rank=rank)
+        if len(shape) == 1:
+            mesh.set_communicator(0, ends[0][rank])
+        else:
+            mesh.set_communicator(0, ends[rank % 2][rank // 2])
+            mesh.set_communicator(1, ends[2 + rank // 2][rank % 2])
+        context = Hsdp(mesh, shard_axis=len(shape) - 1, replicate_axis=0 if len(shape) == 2 else None)
+        unit = context.unit("layer")
+        unit.add_params([Param("weight", np.ones((4, 3), np.float32))])
+        unit.seal()
+        unit.unshard()
+        unit.add_grads([0], [np.full((4, 3), rank + 1, np.float32)])
+        work = unit.reduce(async_op=True)
+        while not work.done():
+            os.sched_yield()
+        assert unit.grad_state == "ready"
+        return unit.grad(0).numpy().tolist()
+
+    world = 2 * len(shape)
+    mean = sum(range(1, world + 1)) / world
+    assert on_ranks(world, reduce) == [[[mean] * 3] * 2] * world
 
 
 def test_the_host_owns_memory_of_whole_parameters():

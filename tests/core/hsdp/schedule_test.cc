@@ -61,6 +61,38 @@ TEST(Schedule, BackwardGoesTheSameWayBack) {
   EXPECT_EQ(schedule.backward(0, 2), Units{});
 }
 
+TEST(Schedule, AUnitAroundOthersDoesNotEndWhatTheyForetell) {
+  for (const bool begins_first : {true, false}) {
+    Schedule schedule = with_units(4);
+    for (const UnitId each : {0, 1, 2, 3}) (void)schedule.forward(each, 1);
+    if (begins_first) {
+      EXPECT_EQ(schedule.backward(0, 1), Units{});
+    }
+    EXPECT_EQ(schedule.backward(3, 1), Units{2});
+    if (!begins_first) {
+      EXPECT_EQ(schedule.backward(0, 1), Units{});
+    }
+    EXPECT_EQ(schedule.backward(2, 1), Units{1});
+    EXPECT_EQ(schedule.backward(1, 1), Units{});
+  }
+}
+
+TEST(Schedule, UnitsThatBackwardLeavesOutAreNotForetold) {
+  Schedule schedule = with_units(4);
+  for (const UnitId each : {0, 1, 2, 3}) (void)schedule.forward(each, 1);
+  EXPECT_EQ(schedule.backward(2, 1), Units{1});
+  EXPECT_EQ(schedule.backward(1, 2), Units{0});
+}
+
+TEST(Schedule, MicroBatchesForetellTheirOwnUnits) {
+  Schedule schedule = with_units(2);
+  for (int number = 0; number < 3; ++number) {
+    for (const UnitId each : {0, 1}) (void)schedule.forward(each, 1);
+    EXPECT_EQ(schedule.backward(1, 2), Units{0});
+    EXPECT_EQ(schedule.backward(0, 2), Units{});
+  }
+}
+
 TEST(Schedule, AUnitThatNeverRanForetellsNothing) {
   Schedule schedule = with_units(2);
   (void)schedule.forward(0, 1);

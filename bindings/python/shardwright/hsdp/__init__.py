@@ -14,8 +14,9 @@ from .context import Hsdp
 from ._estimate import EstimatedUnit, estimate
 from .memory import Memory
 from .mesh import Mesh
+from .settings import ContextSettings, UnitSettings
 from .unit import Box, Param, Unit, UnitView
 from .work import Work
 
-__all__ = ["Box", "Communicator", "EstimatedUnit", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit", "UnitView",
-           "Work", "delayed", "estimate", "fake_communicator", "over", "thread_communicators"]
+__all__ = ["Box", "Communicator", "ContextSettings", "EstimatedUnit", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit",
+           "UnitSettings", "UnitView", "Work", "delayed", "estimate", "fake_communicator", "over", "thread_communicators"]

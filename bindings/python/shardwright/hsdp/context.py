@@ -12,6 +12,7 @@ from ..state import State
 from . import memory, settings
 from ._interrupts import waiting
 from .mesh import Mesh
+from .settings import ContextSettings
 from .unit import Unit
 
 _CONTENT = {"params": 0, "grads": 1}
@@ -113,6 +114,12 @@ class Hsdp:
             for unit_key, number_of in settings.keys_of(name, value):
                 call = native.shw_hsdp_set_f64 if unit_key == settings.DIVIDE_FACTOR else native.shw_hsdp_set_i64
                 call(self._handle, unit_key, number_of)
+
+    def settings(self) -> ContextSettings:
+        """What it is set to now; units have settings of their own."""
+        names = ("max_inflight_reduce", "prefetch_depth", "is_last_backward")
+        inflight, depth, is_last = (native.shw_hsdp_get_i64(self._handle, settings.key_of_context(name)) for name in names)
+        return ContextSettings(inflight, depth, bool(is_last))
 
     def add_to_state(self, state: State, prefix: str = "", what: str = "params") -> None:
         """Adds what this rank holds of all sealed units, "params" or "grads", under `prefix`; the state keeps the context alive.

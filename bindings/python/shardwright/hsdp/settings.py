@@ -2,6 +2,7 @@
 """What a host may set of units and contexts, by the names of the C keys in lower case."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from .._options import word
@@ -70,6 +71,36 @@ def switch_key(name: str) -> int:
     if name not in keys:
         raise InvalidArgumentError(f"there is no setting {name!r}; there are {', '.join(keys)}", {"parameter": name})
     return keys[name]
+
+
+@dataclass(frozen=True)
+class UnitSettings:
+    """What a unit is set to, by its options and by what was set since; values as `Unit.set` takes them, but that divide_factor is 0
+    for the number of ranks that share data."""
+
+    requires_gradient_sync: bool
+    requires_all_reduce: bool
+    reshard_after_forward: bool | int | None
+    reshard_after_backward: bool
+    reduce_op: str
+    divide_factor: float
+    unshard_in_backward: bool
+    keep_unsharded: bool
+    unused_policy: str
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """What a context is set to; values as `Hsdp.set` takes them."""
+
+    max_inflight_reduce: int
+    prefetch_depth: int
+    is_last_backward: bool
+
+
+def reshard_value(policy: int, size: int) -> bool | int | None:
+    """What reshard_fields makes of it."""
+    return {_RESHARD_AUTO: None, _RESHARD: True, _KEEP: False}.get(policy, size)
 
 
 def value_of(name: str, number: int) -> Any:

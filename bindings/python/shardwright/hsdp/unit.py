@@ -12,6 +12,7 @@ from .._options import word
 from ..errors import InvalidArgumentError
 from ..tensor import dtype_number
 from . import memory, settings
+from .settings import UnitSettings
 from .work import Work
 
 if TYPE_CHECKING:
@@ -217,8 +218,17 @@ class Unit:
                 call = native.shw_hsdp_unit_set_f64 if key == settings.DIVIDE_FACTOR else native.shw_hsdp_unit_set_i64
                 call(self._handle, key, number)
 
+    def settings(self) -> UnitSettings:
+        """All that it is set to now."""
+        words = ("requires_gradient_sync", "requires_all_reduce", "reshard_after_backward", "reduce_op", "unshard_in_backward",
+                 "keep_unsharded", "unused_policy")
+        factor = native.shw_hsdp_unit_get_f64(self._handle, settings.DIVIDE_FACTOR)
+        policy = settings.reshard_value(self.get("reshard_after_forward"), self.get("secondary_size"))
+        return UnitSettings(reshard_after_forward=policy, divide_factor=factor, **{name: self.get(name) for name in words})
+
     def get(self, name: str) -> Any:
-        """The value that `set` sets, but for divide_factor."""
+        """The value that `set` sets, but for divide_factor; of reshard_after_forward the number of the C interface. `settings` gives
+        all as they are set."""
         return settings.value_of(name, native.shw_hsdp_unit_get_i64(self._handle, settings.switch_key(name)))
 
     def set_prefetch(self, units: Sequence[Unit], phase: str = "forward") -> None:

@@ -36,11 +36,11 @@ from ._items import write_digests, write_items
 from ._leaves import LeafConverter
 
 if TYPE_CHECKING:
-    from .hsdp import (CPUOffloadPolicy, HSDPModule, MixedPrecisionPolicy, OffloadPolicy, UnshardHandle, fully_shard,
-                       get_model_state_dict, hsdp_sync_stream, register_fsdp_forward_method, set_model_state_dict,
+    from .hsdp import (CPUOffloadPolicy, HSDPModule, MixedPrecisionPolicy, OffloadPolicy, RaggedTensor, UnshardHandle,
+                       fully_shard, get_model_state_dict, hsdp_sync_stream, register_fsdp_forward_method, set_model_state_dict,
                        share_comm_ctx)
 
-__all__ = ["CPUOffloadPolicy", "CollectiveChoice", "HSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle",
+__all__ = ["CPUOffloadPolicy", "CollectiveChoice", "HSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "RaggedTensor", "UnshardHandle",
            "collective", "collective_in_use", "fence", "fully_shard", "get_model_state_dict", "hsdp_sync_stream", "load",
            "load_async", "prepare", "register_fsdp_forward_method", "save", "save_async", "set_model_state_dict",
            "share_comm_ctx", "write_digests", "write_items"]

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from ..errors import InvalidArgumentError
 from ..layout import Layout, Shard
+from ._ragged import RaggedTensor
 
 try:
     from torch.distributed.tensor import DTensor
@@ -76,6 +77,12 @@ class LeafConverter:
                 local = local.wait()
             layout = layout_of(value.device_mesh, value.placements, self._group)
             return Shard(self._on_host(name, local), tuple(value.shape), layout=layout)
+        if isinstance(value, RaggedTensor):
+            local = value.to_local().detach()
+            boxes = (((value.begin, *[0] * (value.dim() - 1)), tuple(local.shape)),)
+            # A rank that has all rows of a tensor that others have none of says that it is cut, as they do.
+            kind = "auto" if value.shard_axis is None else "sharded"
+            return Shard(self._on_host(name, local), tuple(value.shape), boxes=boxes, kind=kind)
         if isinstance(value, torch.Tensor) and value.layout == torch.strided and value.device.type != "cpu":
             return self._on_host(name, value)
         return value

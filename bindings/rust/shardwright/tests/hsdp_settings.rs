@@ -42,8 +42,12 @@ fn settings_are_read_back() {
     }
     hsdp.set(Setting::ReduceOp(ReduceOp::Sum)).unwrap();
     hsdp.set(Setting::Unused(Unused::Zero)).unwrap();
+    hsdp.set_of(unit, Setting::DivideFactor(3.0)).unwrap();
     let found = hsdp.settings_of(unit).unwrap();
-    assert_eq!((found.reduce_op, found.unused), (ReduceOp::Sum, Unused::Zero));
+    assert_eq!((found.reduce_op, found.unused, found.divide_factor), (ReduceOp::Sum, Unused::Zero, 3.0));
+    hsdp.set_prefetch_depth(0).unwrap();
+    hsdp.set_max_inflight_reduce(2).unwrap();
+    assert_eq!((hsdp.prefetch_depth().unwrap(), hsdp.max_inflight_reduce().unwrap()), (0, 2));
 }
 
 #[test]

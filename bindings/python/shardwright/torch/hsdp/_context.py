@@ -16,7 +16,7 @@ from torch import nn
 from ...hsdp import Hsdp
 from ._backward import Backward
 from ._placement import ContextMesh, distinct
-from ._unit import TorchUnit
+from ._unit import ForwardEnd, TorchUnit
 
 _all: weakref.WeakSet[TorchContext] = weakref.WeakSet()
 _numbers = itertools.count()
@@ -42,17 +42,18 @@ class TorchContext:
             if not unit.place.is_like(place):
                 raise ValueError(f"{name} is sharded over {unit.place.mesh}, and {units[0][0]} over {place.mesh}: the modules of "
                                  "one model share a mesh")
+        self._forward_end = ForwardEnd()
         secondary = {unit.reshard_after_forward for unit in self.units
                      if unit.reshard_after_forward is not None and not isinstance(unit.reshard_after_forward, bool)}
         for name, unit in units:
             unit.name = name
-            unit.join(self.units, paths)
+            unit.join(self.units, paths, self._forward_end)
         apart = any(unit.reduces_apart for unit in self.units)
         self._meshes: list[ContextMesh] = []
         self.cores: list[Hsdp] = []  # one for each mesh
         places = distinct([place, *(param.place for unit in self.units for param in unit.params)])
         for each in places:
-            # All of a mesh's ranks are no neighbours: their units reshard. That makes no groups, which would need all ranks.
+            # All of a mesh's ranks are no neighbours: their units reshard.
             mesh = ContextMesh(each, {size for size in secondary if size < each.shard_size}, apart, options.timeout)
             self._meshes.append(mesh)
             self.cores.append(Hsdp(mesh.mesh, shard_axis=each.shard_axis, replicate_axis=each.replicate_axis,
@@ -96,6 +97,8 @@ class TorchContext:
         for unit in self.units:
             if unit is not root:
                 unit.end_forward(counts)
+        if counts:
+            self._forward_end.is_over()
 
     def begin_backward(self, engine: FrameType | None) -> None:
         """Once per backward: hears how it ends. engine: what runs it."""

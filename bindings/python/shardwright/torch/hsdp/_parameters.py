@@ -2,8 +2,8 @@
 """Parameters of a unit: the sharded DTensor that optimizers see, and the whole tensor that a module computes with."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 import torch
 from torch import nn
@@ -12,11 +12,13 @@ from torch.distributed.tensor import DTensor, Shard
 
 from ...errors import InvalidArgumentError
 from ...hsdp import Mesh
-from ._placement import MeshPlace, place_of
-from ._tensor_parallel import TensorParallelPlace
+from .._ragged import RaggedTensor
+from ._placement import MeshPlace, distinct, place_of
+from ._ragged_place import RaggedParam, RaggedPlace, ragged_places
+from ._tensor_parallel import TensorParallelPlace, WholeMeshPlace
 from .policies import MixedPrecisionPolicy
 
-Place = MeshPlace | TensorParallelPlace
+Place = MeshPlace | TensorParallelPlace | RaggedPlace
 PlacementFn = Callable[[nn.Parameter], Any]
 _TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced, and of its shard: the name that it has there
 
@@ -32,11 +34,12 @@ class ManagedParameter:
         self.cast_dtype: torch.dtype | None = None  # in which floating ones are computed with, None = as stored
         self.shard_dim = shard_dim
         self._place = place
+        self.ragged_begin = place.begin if isinstance(place, RaggedPlace) else None  # first row of this rank, where no rule says it
         self.place = place.data_place  # of data parallelism alone
         gathered = _of_this_rank(param)
         self.gathered_shape = gathered.shape  # of what gathers make, which is a part where tensor parallelism cuts
         local = place.part(gathered, shard_dim).clone(memory_format=torch.contiguous_format)
-        self.sharded = nn.Parameter(place.dtensor(local, shard_dim, param.shape), requires_grad=param.requires_grad)
+        self.sharded = nn.Parameter(place.tensor(local, shard_dim, param.shape), requires_grad=param.requires_grad)
         self.whole: nn.Parameter | None = None
         self.memory = torch.empty(0)  # of the whole parameter
         self.seen_version = (-1, -1)
@@ -54,12 +57,10 @@ class ManagedParameter:
             found = module._parameters.get(attribute)
             if found is self.sharded:
                 continue
-            placements = self._place.placements(self.shard_dim)
-            if not isinstance(found, DTensor) or found.placements != placements or found.shape != self.shape:
+            if found is None or not self._place.is_part(found, self.shard_dim) or found.shape != self.shape:
                 given = found.placements if isinstance(found, DTensor) else type(found).__name__
-                raise InvalidArgumentError(f"parameter {self.name} was replaced by {given}; it must be a DTensor of shape "
-                                           f"{tuple(self.shape)}, placed {placements}", {"parameter": self.name})
-            assert isinstance(found, nn.Parameter)
+                raise InvalidArgumentError(f"parameter {self.name} was replaced by {given}; it must be "
+                                           f"{self._place.text(self.shard_dim, self.shape)}", {"parameter": self.name})
             setattr(found, _TAKEN, getattr(self.sharded, _TAKEN, self.name))
             self.sharded = found
             self.show(whole=False)
@@ -119,7 +120,7 @@ class ManagedParameter:
         """Adds the gradient of the shard to what is there."""
         there = getattr(self.sharded, attribute, None)
         if there is None:
-            setattr(self.sharded, attribute, self._place.dtensor(local, self.shard_dim, self.shape))
+            setattr(self.sharded, attribute, self._place.tensor(local, self.shard_dim, self.shape))
         else:
             there._local_tensor.add_(local)
         hooks = getattr(self.sharded, "_post_accumulate_grad_hooks", None) if attribute == "grad" else None
@@ -137,16 +138,28 @@ class ManagedParameter:
 
 def is_sharded(param: nn.Parameter) -> bool:
     """Whether it is the shard of a unit."""
-    return isinstance(param, DTensor) and hasattr(param, _TAKEN)
+    return isinstance(param, (DTensor, RaggedTensor)) and hasattr(param, _TAKEN)
+
+
+class _Found:
+    """A parameter that is to be managed, and how it is cut."""
+
+    def __init__(self, name: str, path: str, param: nn.Parameter, place: MeshPlace, shard_dim: int | None,
+                 cast_dtype: torch.dtype | None) -> None:
+        self.name, self.path, self.param, self.place, self.shard_dim = name, path, param, place, shard_dim
+        self.cast_dtype = cast_dtype
+        self.aliases: list[str] = []
+        self.owners: list[tuple[nn.Module, str]] = []
 
 
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
                        ignored: set[nn.Parameter], replicated: set[nn.Parameter], threshold: int,
-                       placement_fn: PlacementFn | None, policy: MixedPrecisionPolicy) -> list[ManagedParameter]:
+                       placement_fn: PlacementFn | None, policy: MixedPrecisionPolicy, ragged: bool = False,
+                       fused: bool = True) -> list[ManagedParameter]:
     """All parameters below the modules that no unit inside them has, one for each tensor; those in `replicated` or of less than
-    `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards."""
-    found: dict[nn.Parameter, ManagedParameter] = {}
-    names: dict[nn.Parameter, str] = {}
+    `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards. ragged: cut by the layout
+    of the unit; fused: one gather for all parameters of a dtype."""
+    found: dict[nn.Parameter, _Found] = {}
     for root in modules:
         for prefix, module in _own_modules("", root, taken):
             for attribute, param in list(module._parameters.items()):
@@ -158,18 +171,72 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
                     own = _of_this_rank(param)
                     whole = param in replicated or own.numel() * own.element_size() < threshold
                     dim, own_place = (None, place) if whole else _placed(name, param, place, placement_fn)
-                    names[param] = f"{type(root).__name__}.{name}"
-                    found[param] = ManagedParameter(name, param, _place_for(name, param, own_place), dim)
-                    found[param].cast_dtype = policy.dtype_for(name, param)
+                    found[param] = _Found(name, f"{type(root).__name__}.{name}", param, own_place, dim, policy.dtype_for(name, param))
                 else:
                     found[param].aliases.append(name)
                 found[param].owners.append((module, attribute))
-    for param, name in names.items():
-        setattr(param, _TAKEN, name)
-        setattr(found[param].sharded, _TAKEN, name)
-    for each in found.values():
+    all_found = list(found.values())
+    places = _ragged_places(all_found, place, policy, fused) if ragged else [
+        _place_for(each.name, each.param, each.place) for each in all_found]
+    made = [_managed(each, own_place) for each, own_place in zip(all_found, places, strict=True)]
+    for each in made:
         each.show(whole=False)
-    return list(found.values())
+    return made
+
+
+def _managed(found: _Found, place: Place) -> ManagedParameter:
+    made = ManagedParameter(found.name, found.param, place, found.shard_dim)
+    made.cast_dtype, made.aliases, made.owners = found.cast_dtype, found.aliases, found.owners
+    setattr(found.param, _TAKEN, found.path)
+    setattr(made.sharded, _TAKEN, found.path)
+    return made
+
+
+def gathered_together(params: Sequence[tuple[MeshPlace, torch.dtype | None]], home: MeshPlace, fused: bool) -> list[list[int]]:
+    """The numbers of the parameters that are gathered as one: those computed with in one dtype on one mesh, or each alone."""
+    places = distinct([home, *(place for place, _ in params)])
+    found: dict[Any, list[int]] = {}
+    for number, (place, cast_dtype) in enumerate(params):
+        of_all = next(index for index, each in enumerate(places) if each.is_like(place))
+        found.setdefault((of_all, cast_dtype) if fused else number, []).append(number)
+    return list(found.values()) or [[]]
+
+
+def dtype_name(dtype: torch.dtype | None) -> str | None:
+    """The library's name of a torch dtype."""
+    return None if dtype is None else str(dtype).removeprefix("torch.")
+
+
+class UnitDTypes(TypedDict):
+    """Arguments of Hsdp.unit."""
+
+    param_dtype: str | None
+    reduce_dtype: str | None
+    grad_dtype: str | None
+
+
+def unit_dtypes(policy: MixedPrecisionPolicy, cast_dtype: torch.dtype | None) -> UnitDTypes:
+    """The dtypes of a unit of the library."""
+    return {"param_dtype": dtype_name(cast_dtype), "reduce_dtype": dtype_name(policy.reduce_dtype),
+            "grad_dtype": "float32" if policy.apply_grad_on_fp32_main_grad else None}
+
+
+def _ragged_places(found: Sequence[_Found], home: MeshPlace, policy: MixedPrecisionPolicy, fused: bool) -> list[RaggedPlace]:
+    for each in found:
+        if isinstance(each.param, DTensor):
+            raise InvalidArgumentError(f"parameter {each.name} is a DTensor, which a ragged unit cannot cut again: take layout='row' "
+                                       "for modules of tensor parallelism", {"parameter": each.name})
+        if each.shard_dim:
+            raise InvalidArgumentError(f"shard_placement_fn gives Shard({each.shard_dim}) for {each.name}; a ragged unit cuts the first "
+                                       "dimension only", {"parameter": each.name})
+    places: dict[int, RaggedPlace] = {}
+    for numbers in gathered_together([(each.place, each.cast_dtype) for each in found], home, fused):
+        if numbers:
+            params = [RaggedParam(tuple(each.param.shape), dtype_name(each.param.dtype) or "", each.shard_dim is None)
+                      for each in (found[number] for number in numbers)]
+            first = found[numbers[0]]
+            places |= dict(zip(numbers, ragged_places(params, first.place, unit_dtypes(policy, first.cast_dtype)), strict=True))
+    return [places[number] for number in range(len(found))]
 
 
 def _own_modules(prefix: str, module: nn.Module, taken: Callable[[nn.Module], bool]) -> list[tuple[str, nn.Module]]:
@@ -199,7 +266,11 @@ def _of_this_rank(param: torch.Tensor) -> torch.Tensor:
 
 
 def _place_for(name: str, param: torch.Tensor, place: MeshPlace) -> Place:
-    return TensorParallelPlace(place, name, param) if isinstance(param, DTensor) else place
+    if not isinstance(param, DTensor):
+        return place
+    if place.named is not None and param.device_mesh == place.named.mesh:
+        return WholeMeshPlace(place, name, param)
+    return TensorParallelPlace(place, name, param)
 
 
 def _placed(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: PlacementFn | None) -> tuple[int, MeshPlace]:

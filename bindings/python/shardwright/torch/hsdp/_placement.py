@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -14,19 +14,30 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from ...errors import InvalidArgumentError
 from ...hsdp import Communicator, Mesh
 from .._choice import communicator_over
+from .._own_groups import group_of
 
 _device_meshes: weakref.WeakKeyDictionary[Mesh, DeviceMesh] = weakref.WeakKeyDictionary()
+
+
+class NamedAxes(NamedTuple):
+    """What `dp_mesh_dims` names: the mesh, and its axes that shard and that replicate."""
+
+    mesh: DeviceMesh
+    shards: tuple[str, ...]
+    replicas: tuple[str, ...]
 
 
 class MeshPlace:
     """A mesh of one axis (shards), or of two (replicas, shards); `shards=False`: of one axis, of replicas."""
 
-    def __init__(self, mesh: DeviceMesh, shards: bool = True) -> None:
+    def __init__(self, mesh: DeviceMesh, shards: bool = True, named: NamedAxes | None = None) -> None:
         if mesh.ndim not in (1, 2):
             raise ValueError(f"fully_shard takes a mesh of 1 or 2 dimensions, found {mesh.ndim}: {mesh}")
         if mesh.device_type != "cpu":
             raise NotImplementedError(f"fully_shard runs on the CPU, found a mesh of {mesh.device_type}")
+        _check_order(mesh.mesh)
         self.mesh = mesh
+        self.named = named  # a larger mesh of which it has axes
         self.shard_axis = mesh.ndim - 1 if shards else None
         self.replicate_axis = 0 if mesh.ndim == 2 or not shards else None
         self.shard_size = 1 if self.shard_axis is None else mesh.size(self.shard_axis)
@@ -46,7 +57,15 @@ class MeshPlace:
         last = () if self.shard_axis is None else (Replicate() if shard_dim is None else Shard(shard_dim),)
         return last if self.replicate_axis is None else (Replicate(), *last)
 
-    def dtensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
+    def is_part(self, found: torch.Tensor, shard_dim: int | None) -> bool:
+        """Whether a tensor is what `tensor` makes."""
+        return isinstance(found, DTensor) and found.placements == self.placements(shard_dim)
+
+    def text(self, shard_dim: int | None, shape: torch.Size) -> str:
+        """What that is, for errors."""
+        return f"a DTensor of shape {tuple(shape)}, placed {self.placements(shard_dim)}"
+
+    def tensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The tensor of that global shape of which `local` is this rank's part."""
         stride = torch.empty(shape, device="meta").stride()
         return DTensor.from_local(local, self.mesh, self.placements(shard_dim), run_check=False, shape=shape, stride=stride)
@@ -119,10 +138,9 @@ class ContextMesh:
 
 
 def _neighbours(place: MeshPlace, size: int) -> dist.ProcessGroup:
-    """The group of the `size` neighbours on the shard axis with this rank among them. Collective."""
-    ranks = place.mesh.mesh.reshape(-1, place.shard_size // size, size)
-    made = DeviceMesh("cpu", ranks, mesh_dim_names=("_replicas", "_groups", "_neighbours"))
-    return made.get_group("_neighbours")
+    """The group of the `size` neighbours on the shard axis with this rank among them. Collective over them alone."""
+    all_groups = place.mesh.mesh.reshape(-1, size).tolist()
+    return group_of(next(each for each in all_groups if dist.get_rank() in each))
 
 
 def whole_world() -> DeviceMesh:
@@ -148,8 +166,30 @@ def _device_mesh(mesh: DeviceMesh | Mesh) -> DeviceMesh:
         return mesh
     if mesh not in _device_meshes:
         ranks = torch.tensor(mesh.ranks).reshape(mesh.shape)
-        _device_meshes[mesh] = DeviceMesh("cpu", ranks, mesh_dim_names=mesh.names)
+        _check_order(ranks)
+        _device_meshes[mesh] = _over_own_groups(ranks, mesh.names)
     return _device_meshes[mesh]
+
+
+def _over_own_groups(ranks: torch.Tensor, names: tuple[str, ...] | None) -> DeviceMesh:
+    """Collective over its ranks alone, where DeviceMesh itself asks all of the world."""
+    place = (ranks == dist.get_rank()).nonzero()[0].tolist()
+    groups = []
+    for axis in range(ranks.ndim):
+        line = ranks[tuple(slice(None) if each == axis else index for each, index in enumerate(place))]
+        groups.append(group_of(line.tolist()))
+    if len(groups) == 1:
+        return DeviceMesh.from_group(groups[0], "cpu", mesh_dim_names=names)
+    return DeviceMesh.from_group(groups, "cpu", ranks, mesh_dim_names=names or tuple(f"axis{axis}" for axis in range(ranks.ndim)))
+
+
+def _check_order(ranks: torch.Tensor) -> None:
+    """Groups of torch hold their ranks in rising order, so a DTensor on another mesh has its parts in an order that is not that of
+    the mesh. InvalidArgumentError naming the axis."""
+    for axis in range(ranks.ndim):
+        if (ranks.diff(dim=axis) <= 0).any():
+            raise InvalidArgumentError(f"the ranks of the mesh {ranks.tolist()} do not rise along axis {axis}: order them so that they "
+                                       "do along each axis")
 
 
 def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
@@ -160,11 +200,12 @@ def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
             raise InvalidArgumentError(f"dp_mesh_dims names the axis {name!r}; the mesh has {', '.join(known) or 'no names'}")
     if len({*shards, *replicas}) < len(shards) + len(replicas) or not shards + replicas:
         raise InvalidArgumentError(f"dp_mesh_dims is {dims!r}; it must name axes, each once")
+    named = NamedAxes(mesh, shards, replicas)
     if not shards:
-        return MeshPlace(_as_one_axis(mesh, replicas), shards=False)
+        return MeshPlace(_as_one_axis(mesh, replicas), shards=False, named=named)
     if not replicas:
-        return MeshPlace(_as_one_axis(mesh, shards))
-    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]))
+        return MeshPlace(_as_one_axis(mesh, shards), named=named)
+    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]), named=named)
 
 
 def _axis_names(dims: Any, role: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor.placement_types import _StridedShard
 
 from ...errors import InvalidArgumentError
+from .._ragged import RaggedTensor
 from ._placement import part_of
 from ._unit import TorchUnit
 
@@ -35,8 +36,13 @@ def _convert(module: nn.Module, unit: TorchUnit, values: dict[str, Any], prefix:
 
 def _value_for(name: str, target: Any, value: Any) -> Any:
     """The value as a DTensor like the target."""
+    if isinstance(target, RaggedTensor) and isinstance(value, torch.Tensor):
+        return _ragged_for(name, target, value)
     if not isinstance(target, DTensor) or not isinstance(value, torch.Tensor):
         return value
+    if isinstance(value, RaggedTensor):
+        raise InvalidArgumentError(f"{name}: a RaggedTensor for a DTensor of {target.placements}: give full_tensor() of it",
+                                   {"parameter": name})
     if isinstance(value, DTensor):
         if value.shape == target.shape and value.placements == target.placements and value.device_mesh == target.device_mesh:
             return value
@@ -46,6 +52,22 @@ def _value_for(name: str, target: Any, value: Any) -> Any:
                                    f"for one of {tuple(target.shape)}, {target.placements} on {target.device_mesh}: "
                                    "redistribute it, or give the whole tensor", {"parameter": name})
     return _like(target, _local_of(name, target, value))
+
+
+def _ragged_for(name: str, target: RaggedTensor, value: torch.Tensor) -> RaggedTensor:
+    """The value as a RaggedTensor like the target."""
+    if isinstance(value, RaggedTensor) and value.is_cut_as(target):
+        return value
+    if isinstance(value, DTensor) and _is_whole(value):
+        value = value._local_tensor
+    if isinstance(value, (DTensor, RaggedTensor)):
+        raise InvalidArgumentError(f"{name}: a {type(value).__name__} of shape {tuple(value.shape)}, of which this rank has other rows than "
+                                   f"{target.rows}: give the whole tensor", {"parameter": name})
+    if value.shape == target.shape:
+        return target.like(target.part_of(value))
+    if value.shape == target.to_local().shape:
+        return target.like(value)
+    raise _wrong_shape(name, target, value)
 
 
 def _is_whole(value: DTensor) -> bool:
@@ -64,8 +86,12 @@ def _local_of(name: str, target: DTensor, value: torch.Tensor) -> torch.Tensor:
         return _part_of(target, value)
     if value.shape == target._local_tensor.shape:
         return value
-    raise InvalidArgumentError(f"{name}: a tensor of shape {tuple(value.shape)} for a parameter of {tuple(target.shape)}, of which "
-                               f"this rank has {tuple(target._local_tensor.shape)}", {"parameter": name})
+    raise _wrong_shape(name, target, value)
+
+
+def _wrong_shape(name: str, target: DTensor | RaggedTensor, value: torch.Tensor) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{name}: a tensor of shape {tuple(value.shape)} for a parameter of {tuple(target.shape)}, of which "
+                                f"this rank has {tuple(target._local_tensor.shape)}", {"parameter": name})
 
 
 def _part_of(target: DTensor, whole: torch.Tensor) -> torch.Tensor:

@@ -13,25 +13,41 @@ from torch.utils.dlpack import from_dlpack
 from ... import hsdp
 from ...errors import InvalidArgumentError
 from ._groups import Core, CoreGroups, CoreWorks, set_prefetch
-from ._parameters import ManagedParameter
-from ._placement import MeshPlace, distinct
+from ._parameters import ManagedParameter, dtype_name, gathered_together, unit_dtypes
+from ._placement import MeshPlace
 from .policies import MixedPrecisionPolicy
 
 
-def dtype_name(dtype: torch.dtype | None) -> str | None:
-    """The library's name of a torch dtype."""
-    return None if dtype is None else str(dtype).removeprefix("torch.")
+class ForwardEnd:
+    """Which unit of a model runs last before its root ends, as far as the last forward tells. Its backward comes next."""
+
+    def __init__(self) -> None:
+        self._ran: TorchUnit | None = None
+        self._foretold: TorchUnit | None = None
+
+    def ran(self, unit: TorchUnit) -> None:
+        """A unit has run, with a backward to follow."""
+        self._ran = unit
+
+    def is_foretold(self, unit: TorchUnit) -> bool:
+        """Whether it ran last the last time."""
+        return unit is self._foretold
+
+    def is_over(self) -> None:
+        """The root ends."""
+        self._foretold, self._ran = self._ran, None
 
 
 class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
-                 reshard_after_forward: bool | int | None, fused: bool) -> None:
+                 reshard_after_forward: bool | int | None, fused: bool, layout: str = "row") -> None:
         self.modules, self.params, self.place, self.policy = modules, params, place, policy
         self.name = type(modules[0]).__name__
         self.reshard_after_forward = reshard_after_forward
         self._fused = fused  # one gather for all parameters of a dtype
+        self._layout = layout
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
@@ -41,6 +57,9 @@ class TorchUnit:
         self.all_reduce_hook: Callable[[torch.Tensor], None] | None = None
         self.keeps_memory = False  # of whole parameters while they are sharded
         self._shows_whole = False
+        self._forward_end = ForwardEnd()
+        self._group_policy: bool | int | None = None  # of the units of the library
+        self._is_kept = False  # whole, though it reshards, for a backward that comes next
         self._to_run: set[nn.Module] = set()  # of a list, in a forward that has begun
         self._began = modules[0]  # which of the list ran first in it
 
@@ -56,13 +75,7 @@ class TorchUnit:
         core.set(**self.settings)
 
     def _members(self) -> list[list[int]]:
-        """The numbers of the parameters that are gathered as one: those computed with in one dtype on one mesh, or each alone."""
-        places = distinct([self.place, *(each.place for each in self.params)])
-        found: dict[Any, list[int]] = {}
-        for number, each in enumerate(self.params):
-            place = next(index for index, place in enumerate(places) if place.is_like(each.place))
-            found.setdefault((place, each.cast_dtype) if self._fused else number, []).append(number)
-        return list(found.values()) or [[]]
+        return gathered_together([(each.place, each.cast_dtype) for each in self.params], self.place, self._fused)
 
     def _sealed(self, contexts: list[tuple[MeshPlace, hsdp.Hsdp]], numbers: list[int], count: int) -> hsdp.Unit:
         """A unit of the library with some of the parameters, one of `count`."""
@@ -74,13 +87,19 @@ class TorchUnit:
             policy = not (self is self._model[0] and len(self._model) > 1)
         elif not isinstance(policy, bool) and policy == place.shard_size:  # on a smaller mesh than that of the module
             policy = True
-        main_grad = "float32" if self.policy.apply_grad_on_fp32_main_grad else None
-        unit = context.unit(self.name, param_dtype=dtype_name(cast), reduce_dtype=dtype_name(self.policy.reduce_dtype),
-                            grad_dtype=main_grad, reshard_after_forward=policy, host_memory=True)
+        self._group_policy = policy
+        unit = context.unit(self.name, **unit_dtypes(self.policy, cast), layout=self._layout, reshard_after_forward=policy,
+                            host_memory=True)
         unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
                                     shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
                                     frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
         unit.seal()
+        for index, each in enumerate(params):
+            box = unit.box(index)
+            if each.ragged_begin is not None and (box.sizes != tuple(each.local.shape) or box.sizes[0] and
+                                                  box.offsets[0] != each.ragged_begin):
+                raise RuntimeError(f"parameters of {self.name} have changed their dtypes since fully_shard, and {each.name} would be cut "
+                                   "otherwise: change them before, or take layout='row'")
         return unit
 
     def set(self, **values: Any) -> None:
@@ -96,7 +115,7 @@ class TorchUnit:
             set_prefetch(self.core, [each.core for each in units if each.core is not None], phase)
         self._prefetch[phase] = units
 
-    def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str]) -> None:
+    def join(self, model: list[TorchUnit], paths: Mapping[nn.Module, str], forward_end: ForwardEnd) -> None:
         """The units of the model that this one is part of, and the paths of modules from the root, by which parameters are named.
         InvalidArgumentError where a unit of another model is to be gathered, RuntimeError for parameters without memory."""
         for param in self.params:
@@ -108,6 +127,7 @@ class TorchUnit:
         for units in self._prefetch.values():
             self._check_prefetch(units, model)
         self._model = model
+        self._forward_end = forward_end
 
     def _check_prefetch(self, units: list[TorchUnit], model: list[TorchUnit]) -> None:
         for each in units:
@@ -182,19 +202,40 @@ class TorchUnit:
             self._end_forward(counts, recompute=False)
 
     def forget_forward(self) -> None:
-        """A forward that did not come to its end is over."""
+        """A forward that did not come to its end is over, and the backward for which the unit was kept did not come: what was
+        written into its shards since is in no whole parameter."""
         self._to_run.clear()
+        if self._is_kept:
+            self.reshard()
+        self._is_kept = False
 
     def _end_forward(self, counts: bool, recompute: bool) -> None:
         assert self.core is not None
-        if counts or recompute:
-            self.core.post_forward(recompute=recompute)
+        if counts:
+            self._end_before_backward()
+        elif recompute:
+            self.core.post_forward(recompute=True)
         else:
             self.core.reshard("forward")
         self.follow_state()
 
+    def _end_before_backward(self) -> None:
+        """As the policy says. By default the unit whose backward comes next keeps what it would gather again at once."""
+        assert self.core is not None
+        is_root = self is self._model[0]
+        self._is_kept = (self.reshard_after_forward is None and "reshard_after_forward" not in self.settings and not is_root and
+                         self._forward_end.is_foretold(self))
+        if self._is_kept:
+            self.core.set(reshard_after_forward=False)
+        self.core.post_forward()
+        if self._is_kept:
+            self.core.set(reshard_after_forward=self._group_policy)
+        if not is_root:
+            self._forward_end.ran(self)
+
     def pre_backward(self) -> None:
         """Whole parameters are there again."""
+        self._is_kept = False
         self._with_memory().pre_backward()
         self._show(whole=self.core is not None and self.core.state == "unsharded")
 
@@ -261,6 +302,8 @@ class TorchUnit:
         """Modules see what the library has; memory that it does not use is freed."""
         assert self.core is not None
         if self.core.state == "unsharded":
+            if self._is_kept:  # hosts that look at the module now are to see what they see of other layers
+                self._show(whole=False)
             return
         self._show(whole=False)
         for each in self.params:

@@ -43,7 +43,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
             shardwright.hsdp.Mesh stands for the DeviceMesh of its ranks; its communicators are not used.
         dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
-            root; n: each rank keeps 1/n of them (n divides the shard axis; 1 = False, its size = True).
+            root, nor for the unit that ran last in the forward before; n: each rank keeps 1/n of them (n divides the shard axis; 1 =
+            False, its size = True).
         shard_placement_fn: gives a Shard for each parameter, or None for Shard(0), or a Shard and the mesh over which this parameter is
             sharded and its gradient averaged. Only the first dimension may be uneven.
         mp_policy: dtypes, None = as stored.
@@ -52,7 +53,8 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         device: None or the CPU.
         replicate_params: whole on each rank, gradients summed over all.
         comm_fusion: False: one gather and one reduction for each parameter, in place of one for all.
-        layout: "row", as FSDP2 cuts.
+        layout: "row", as FSDP2 cuts, or "ragged": all parameters are one range of rows that is cut evenly, so that gradients and
+            gathered parameters need no copies. They are then RaggedTensors, no DTensors.
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
         timeout: seconds of each collective, None = 1,800. The root's counts.
@@ -68,9 +70,9 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
     resharding = _policy_of(reshard_after_forward, place.shard_size)
     params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
-                                policy=policy)
+                                policy=policy, ragged=layout == "ragged", fused=comm_fusion)
     _check_policy(resharding, params)
-    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion)
+    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion, layout)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
@@ -128,8 +130,8 @@ def _check_options(policy: Any, offload: Any, device: Any, layout: str) -> None:
         raise InvalidArgumentError(f"offload_policy is {offload!r}, not an OffloadPolicy")
     if device is not None and torch.device(device).type != "cpu":
         raise NotImplementedError(f"fully_shard runs on the CPU, found device {device}")
-    if layout != "row":
-        raise InvalidArgumentError(f"layout is {layout!r}; parameters that are DTensors are cut by rows: it must be 'row'")
+    if layout not in ("row", "ragged"):
+        raise InvalidArgumentError(f"layout is {layout!r}; it must be 'row' or 'ragged'")
 
 
 def _check_numbers(**numbers: Any) -> None:

@@ -3191,6 +3191,8 @@ unsafe extern "C" {
     pub fn shw_hsdp_zero_grads(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
     /// Sets a value of the context (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD), or one of shw_hsdp_unit_set_i64 in all units. Equal on all ranks.
     pub fn shw_hsdp_set_i64(hsdp: *mut shw_hsdp, key: i32, value: i64, err: *mut *mut shw_error) -> shw_status;
+    /// The value of the context that shw_hsdp_set_i64 sets (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD); those of units are read of each.
+    pub fn shw_hsdp_get_i64(hsdp: *const shw_hsdp, key: i32, out: *mut i64, err: *mut *mut shw_error) -> shw_status;
     /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
     pub fn shw_hsdp_set_f64(hsdp: *mut shw_hsdp, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status;
     /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
@@ -3324,7 +3326,7 @@ unsafe extern "C" {
         mode: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there. So does polling it, until it is OK, as far as nothing waits for other ranks: sums over replicas by a transport that is not asynchronous (SHW_COMMUNICATOR_ASYNC) begin in a wait. Both change the unit, so they are calls of its context.
     pub fn shw_hsdp_unit_reduce(
         unit: *mut shw_hsdp_unit,
         out: *mut *mut shw_work,
@@ -3380,6 +3382,13 @@ unsafe extern "C" {
         unit: *const shw_hsdp_unit,
         key: i32,
         out: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The value that shw_hsdp_unit_set_f64 sets.
+    pub fn shw_hsdp_unit_get_f64(
+        unit: *const shw_hsdp_unit,
+        key: i32,
+        out: *mut f64,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Sets SHW_HSDP_DIVIDE_FACTOR of the unit.
@@ -6662,6 +6671,18 @@ mod dispatch {
         unsafe { (table().hsdp_set_i64.unwrap_unchecked())(hsdp, key, value, err) }
     }
 
+    /// The value of the context that shw_hsdp_set_i64 sets (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD); those of units are read of each.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_get_i64(
+        hsdp: *const shw_hsdp,
+        key: i32,
+        out: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_get_i64.unwrap_unchecked())(hsdp, key, out, err) }
+    }
+
     /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
     /// # Safety
     /// As in C.
@@ -6942,7 +6963,7 @@ mod dispatch {
         }
     }
 
-    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+    /// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there. So does polling it, until it is OK, as far as nothing waits for other ranks: sums over replicas by a transport that is not asynchronous (SHW_COMMUNICATOR_ASYNC) begin in a wait. Both change the unit, so they are calls of its context.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_reduce(
@@ -7043,6 +7064,18 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().hsdp_unit_get_i64.unwrap_unchecked())(unit, key, out, err) }
+    }
+
+    /// The value that shw_hsdp_unit_set_f64 sets.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_hsdp_unit_get_f64(
+        unit: *const shw_hsdp_unit,
+        key: i32,
+        out: *mut f64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().hsdp_unit_get_f64.unwrap_unchecked())(unit, key, out, err) }
     }
 
     /// Sets SHW_HSDP_DIVIDE_FACTOR of the unit.

@@ -2496,6 +2496,17 @@ pub unsafe fn hsdp_set_i64(hsdp: *mut shw_hsdp, key: i32, value: i64) -> Result<
     Ok(())
 }
 
+/// The value of the context that shw_hsdp_set_i64 sets (SHW_HSDP_MAX_INFLIGHT_REDUCE, SHW_HSDP_PREFETCH_DEPTH, SHW_HSDP_IS_LAST_BACKWARD); those of units are read of each.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_get_i64(hsdp: *const shw_hsdp, key: i32) -> Result<i64, RawError> {
+    let mut out = MaybeUninit::<i64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_get_i64(hsdp, key, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -2751,7 +2762,7 @@ pub unsafe fn hsdp_unit_add_grads_dlpack_legacy(
     Ok(())
 }
 
-/// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there.
+/// Packs the gradients that were handed in, reshards, and reduces. `out` NULL: returns when they are in the gradient of the shard (or in the partial sum); else waiting for the work brings them there. So does polling it, until it is OK, as far as nothing waits for other ranks: sums over replicas by a transport that is not asynchronous (SHW_COMMUNICATOR_ASYNC) begin in a wait. Both change the unit, so they are calls of its context.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_reduce(unit: *mut shw_hsdp_unit) -> Result<*mut shw_work, RawError> {
@@ -2842,6 +2853,17 @@ pub unsafe fn hsdp_unit_get_i64(unit: *const shw_hsdp_unit, key: i32) -> Result<
     let mut out = MaybeUninit::<i64>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_hsdp_unit_get_i64(unit, key, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The value that shw_hsdp_unit_set_f64 sets.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn hsdp_unit_get_f64(unit: *const shw_hsdp_unit, key: i32) -> Result<f64, RawError> {
+    let mut out = MaybeUninit::<f64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_hsdp_unit_get_f64(unit, key, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

@@ -1738,4 +1738,15 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub hsdp_get_i64: Option<
+        unsafe extern "C" fn(hsdp: *const shw_hsdp, key: i32, out: *mut i64, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub hsdp_unit_get_f64: Option<
+        unsafe extern "C" fn(
+            unit: *const shw_hsdp_unit,
+            key: i32,
+            out: *mut f64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

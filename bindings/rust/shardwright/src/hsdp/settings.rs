@@ -74,8 +74,8 @@ impl Setting {
     }
 }
 
-/// Values of a unit as [`Setting`] sets them; the factor by which averages are divided is not read back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Values of a unit as [`Setting`] sets them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UnitSettings {
     /// Whether gradients are reduced, or stay on this rank.
@@ -94,6 +94,8 @@ pub struct UnitSettings {
     pub keep_unsharded: bool,
     /// What a parameter without a gradient adds.
     pub unused: Unused,
+    /// By what averages are divided; 0 = the ranks that share data.
+    pub divide_factor: f64,
 }
 
 impl Hsdp {
@@ -160,7 +162,24 @@ impl Hsdp {
             unshard_in_backward: switch(ffi::SHW_HSDP_UNSHARD_IN_BACKWARD)?,
             keep_unsharded: switch(ffi::SHW_HSDP_KEEP_UNSHARDED)?,
             unused: if skipped { Unused::Skip } else { Unused::Zero },
+            // SAFETY: the handle lives.
+            divide_factor: unsafe { raw::hsdp_unit_get_f64(handle, ffi::SHW_HSDP_DIVIDE_FACTOR) }?,
         })
+    }
+
+    /// What `set_prefetch_depth` sets.
+    pub fn prefetch_depth(&self) -> Result<i32> {
+        self.of_context(ffi::SHW_HSDP_PREFETCH_DEPTH)
+    }
+
+    /// What `set_max_inflight_reduce` sets.
+    pub fn max_inflight_reduce(&self) -> Result<i32> {
+        self.of_context(ffi::SHW_HSDP_MAX_INFLIGHT_REDUCE)
+    }
+
+    fn of_context(&self, key: i32) -> Result<i32> {
+        // SAFETY: the handle lives. The values are counts of 31 bits.
+        Ok(unsafe { raw::hsdp_get_i64(self.handle, key) }? as i32)
     }
 
     /// Units that are gathered ahead when the unit runs in the phase, in place of what the order of the last iteration says.

@@ -184,6 +184,28 @@ public final class Hsdp extends HsdpSettings {
     }
 
     /**
+     * What {@link #setMaxInflightReduce} sets.
+     *
+     * @return the value
+     */
+    public int maxInflightReduce() {
+        return (int) get(shw_nativeConstants.SHW_HSDP_MAX_INFLIGHT_REDUCE);
+    }
+
+    /**
+     * What {@link #setPrefetchDepth} sets.
+     *
+     * @return the value; 0 = none
+     */
+    public int prefetchDepth() {
+        return (int) get(shw_nativeConstants.SHW_HSDP_PREFETCH_DEPTH);
+    }
+
+    private long get(int key) {
+        return with(h -> shw_nativeJNI.shw_hsdp_get_i64(h, key));
+    }
+
+    /**
      * Units that are gathered ahead, as in the options.
      *
      * @param value their number; 0 = none

@@ -512,6 +512,17 @@ public final class HsdpUnit extends HsdpSettings {
     }
 
     /**
+     * What {@link #setDivideFactor} sets.
+     *
+     * @return the value; 0 = the ranks that share data
+     */
+    public double divideFactor() {
+        double[] factor = new double[1];
+        run(h -> factor[0] = shw_nativeJNI.hsdpDivideFactor(h));
+        return factor[0];
+    }
+
+    /**
      * What {@link #setUnshardInBackward} sets.
      *
      * @return the value

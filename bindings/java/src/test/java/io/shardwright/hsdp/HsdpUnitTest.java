@@ -88,7 +88,12 @@ class HsdpUnitTest {
             unit.setReduceOp(ReduceOp.SUM);
             unit.setUnusedPolicy(UnusedPolicy.SKIP);
             unit.setReshardAfterForward(ReshardAfterForward.RESHARD);
+            assertEquals(0, unit.divideFactor());
             unit.setDivideFactor(2);
+            assertEquals(2, unit.divideFactor());
+            hsdp.setPrefetchDepth(0);
+            hsdp.setMaxInflightReduce(3);
+            assertEquals(List.of(0, 3), List.of(hsdp.prefetchDepth(), hsdp.maxInflightReduce()));
             assertFalse(unit.requiresGradientSync() || unit.requiresAllReduce() || unit.reshardAfterBackward());
             assertTrue(!unit.unshardInBackward() && unit.keepUnsharded());
             assertEquals(List.of(ReduceOp.SUM, UnusedPolicy.SKIP, ReshardAfterForward.RESHARD),
