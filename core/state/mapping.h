@@ -25,7 +25,7 @@
 
 namespace shardwright {
 
-// A number in a step: what a capture of '#' holds (counted from 1), or, with capture 0, `value`.
+// A number in a step: `value`, and to it what a capture of '#' holds (counted from 1; 0 for none).
 struct MappingIndex {
   size_t capture = 0;
   int64_t value = 0;
@@ -117,6 +117,13 @@ struct MappingParameter {
   int64_t value = 0;
 };
 
+// A mapping that the library brings: its name and its JSON.
+struct ShippedMapping {
+  std::string_view name;
+  std::string_view json;
+};
+std::span<const ShippedMapping> shipped_mappings();
+
 class Mapping {
  public:
   Mapping() = default;  // no rule
@@ -129,6 +136,10 @@ class Mapping {
   // that is used and not given, or given and not known. UNIMPLEMENTED for another schema.
   static Result<Mapping> parse(std::string_view json,
                                std::span<const MappingParameter> parameters = {});
+
+  // One of the mappings of mapping_sets/. NOT_FOUND naming those that there are.
+  static Result<Mapping> shipped(std::string_view name,
+                                 std::span<const MappingParameter> parameters = {});
 
   bool empty() const { return compiled_ == nullptr; }
   std::span<const MappingRule> rules() const;

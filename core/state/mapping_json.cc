@@ -25,13 +25,16 @@ class MappingReader {
   explicit MappingReader(std::span<const MappingParameter> parameters) : parameters_(parameters) {}
 
   Result<Mapping> read(JsonValueView root) {
-    SHW_RETURN_IF_ERROR(only(root, "the mapping", {"schema", "parameters", "prefixes", "rules"}));
+    SHW_RETURN_IF_ERROR(
+        only(root, "the mapping", {"schema", "description", "parameters", "prefixes", "rules"}));
     int64_t schema = 0;
     SHW_RETURN_IF_ERROR(integer(root, "schema", true, &schema));
     if (schema != kSchema) {
       return root.member("schema").unsupported(
           fmt::format("schema {} of mappings is not known, only {}", schema, kSchema));
     }
+    std::string description;  // for readers
+    SHW_RETURN_IF_ERROR(text(root, "description", false, &description));
     SHW_RETURN_IF_ERROR(declare_parameters(root));
     std::vector<std::string> prefixes;
     SHW_RETURN_IF_ERROR(texts(root, "prefixes", &prefixes));
@@ -151,7 +154,7 @@ class MappingReader {
   }
 
   Status read_concat(JsonValueView at, ConcatStep* step) {
-    SHW_RETURN_IF_ERROR(only(at, "concat", {"axis", "index", "count", "sizes"}));
+    SHW_RETURN_IF_ERROR(only(at, "concat", {"axis", "index", "from", "count", "sizes"}));
     step_ = "concat.";
     SHW_RETURN_IF_ERROR(axis(at, &step->axis));
     SHW_RETURN_IF_ERROR(index(at, &step->index));
@@ -160,7 +163,7 @@ class MappingReader {
   }
 
   Status read_insert(JsonValueView at, InsertAxisStep* step) {
-    SHW_RETURN_IF_ERROR(only(at, "insert_axis", {"axis", "index", "count"}));
+    SHW_RETURN_IF_ERROR(only(at, "insert_axis", {"axis", "index", "from", "count"}));
     step_ = "insert_axis.";
     SHW_RETURN_IF_ERROR(axis(at, &step->axis));
     SHW_RETURN_IF_ERROR(index(at, &step->index));
@@ -190,7 +193,7 @@ class MappingReader {
     return {};
   }
 
-  // A number, or "{2}": what the second sign of the pattern matched.
+  // A number, or "{2}", what the second sign of the pattern matched, and "from" where that begins.
   Status index(JsonValueView object, MappingIndex* out) const {
     const JsonValueView at = object.member("index");
     if (at.exists() && at.type() == JsonType::kText && at.text().starts_with('{')) {
@@ -204,8 +207,10 @@ class MappingReader {
       out->capture = 0;
       for (const char digit : digits)
         out->capture = out->capture * 10 + static_cast<size_t>(digit - '0');
-      return {};
+      return integer(object, "from", false, &out->value);
     }
+    if (object.member("from").exists())
+      return wrong(object.member("from"), member_name("from"), "needs an index such as \"{1}\"");
     return integer(object, "index", true, &out->value);
   }
 

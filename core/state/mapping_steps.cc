@@ -39,21 +39,24 @@ Status check_sizes(std::span<const int64_t> sizes, std::string_view member) {
 }
 
 Status check_index(const MappingIndex& index, const NamePattern& pattern, std::string_view member) {
-  if (index.capture == 0) {
-    return index.value >= 0 ? Status() : wrong(member, fmt::format("{} is negative", index.value));
-  }
-  if (pattern.captures_number(index.capture)) return {};
+  if (index.value < 0) return wrong(member, fmt::format("{} is negative", index.value));
+  if (index.capture == 0 || pattern.captures_number(index.capture)) return {};
   return wrong(member, fmt::format("capture {} of the pattern is no number ('#')", index.capture));
 }
 
 Result<int64_t> index_of(const MappingIndex& index, const Captures& captures, int64_t count,
                          std::string_view member) {
-  int64_t value = index.value;
+  int64_t value = 0;
   if (index.capture != 0) {
-    SHW_ASSIGN_OR_RETURN(value, captured_number(captures[index.capture - 1]));
+    Result<int64_t> captured = captured_number(captures[index.capture - 1]);
+    if (!captured.ok()) return wrong(member, captured.status().message());
+    value = *captured;
   }
-  if (value < count) return value;
-  return out_of_range(fmt::format("{}: {} is not below {}", member, value, count))
+  if (value < count && index.value < count - value) return value + index.value;
+  return out_of_range(fmt::format("{}: {} is not below {}", member,
+                                  index.value == 0 ? fmt::to_string(value)
+                                                   : fmt::format("{} + {}", value, index.value),
+                                  count))
       .with_detail("parameter", member);
 }
 

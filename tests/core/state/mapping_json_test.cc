@@ -14,7 +14,7 @@ constexpr std::string_view kAll = R"({
   "rules": [
     {"match": "layers.#.fc1", "except": ["*.bias"], "optional": true, "steps": [
       {"split": {"axis": 0, "sizes": ["$inner", 4], "suffixes": ["_w", "_v"]}},
-      {"insert_axis": {"axis": 0, "index": "{1}", "count": "$layers"}},
+      {"insert_axis": {"axis": 0, "index": "{1}", "from": 0, "count": "$layers"}},
       {"rename": "layers.fc1"}]},
     {"match": "*.x", "steps": [{"concat": {"axis": -1, "index": 1, "count": 2}}]},
     {"match": "grouped", "steps": [{"split": {"axis": 0, "count": 2, "name": "g.{#}", "of": "tensor"}}]},
@@ -87,6 +87,8 @@ TEST(MappingJson, ErrorsNameLineRuleAndMember) {
                  "concat.index");
   EXPECT_FAILURE(step(R"({"concat": {"axis": 0, "index": "{", "count": 2}})"), code,
                  "concat.index");
+  EXPECT_FAILURE(step(R"({"concat": {"axis": 0, "index": 1, "from": 1, "count": 2}})"), code,
+                 "concat.from");
   EXPECT_FAILURE(step(R"({"pad": {"axis": 0, "size": "$m"}})"), code, "pad.size", "'m'",
                  "\"parameters\"");
   EXPECT_FAILURE(step(R"({"pad": {"axis": 0, "size": "$n"}})"), code, "pad.size", "not given");

@@ -163,6 +163,16 @@ TEST(Mapping, NumberOfTheNameBecomesAnAxis) {
   EXPECT_EQ(boxes->at(0).axes, (Dims{-1, 0, 1}));
 }
 
+TEST(Mapping, NumbersOfNamesMayBeginAnywhere) {
+  // Expert 1 of the four that begin with expert 4.
+  const Mapping mapping = one_rule(
+      "e.#.w", {InsertAxisStep{.axis = 0, .index = {1, 4}, .count = 6}, RenameStep{"e.w"}});
+  EXPECT_EQ((Entry{"e.1.w", {3}, {{0}, {3}}}.through(mapping)),
+            (Lines{"e.w[6, 3]/[6, 1] [5:6, 0:3] <- [0:3]"}));
+  EXPECT_FAILURE(mapping.apply({"e.2.w", DType::kInt8, Dims{3}, {}, {{0}, {3}}}).status(),
+                 StatusCode::kOutOfRange, "2 + 4 is not below 6");
+}
+
 TEST(Mapping, AxisBecomesANumberOfTheName) {
   const Mapping mapping =
       one_rule("decoder.layers.*", {DropAxisStep{.axis = 0, .name = "decoder.layers.{#}.{1}"}});
