@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The mappings that the library brings, by name.
 #include <algorithm>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of byte objects that are cells of a grid, as Megatron Core has them: the key, "/shard_", the
-// offsets joined by ".", "_" and the shape of the grid joined by ".". Pure functions.
+// Names of byte objects that are cells of a grid, as Megatron Core has them: the key, "/shard_",
+// the offsets joined by ".", "_" and the shape of the grid joined by ".". Pure functions.
 #pragma once
 
 #include <span>
