@@ -1738,4 +1738,63 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub object_key: Option<
+        unsafe extern "C" fn(
+            key: *const c_char,
+            key_size: u64,
+            cell: *const i64,
+            shape: *const i64,
+            ndim: i32,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub object_key_parse: Option<
+        unsafe extern "C" fn(
+            name: *const c_char,
+            name_size: u64,
+            values: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            key_size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_global_shape: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            index: u64,
+            extents: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_boxes: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            index: u64,
+            boxes: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub mapping_spec_init: Option<unsafe extern "C" fn(spec: *mut shw_mapping_spec, struct_size: u32)>,
+    pub mapping_create: Option<
+        unsafe extern "C" fn(
+            spec: *const shw_mapping_spec,
+            out: *mut *mut shw_mapping,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_map: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            mapping: *const shw_mapping,
+            out: *mut *mut shw_state,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub mapping_release: Option<unsafe extern "C" fn(mapping: *mut shw_mapping)>,
 }
