@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "include" / "shardwright"
 SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
-ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
+ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "mapping", "plan", "storage",
          "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "load_exchange", "torch_items",
          "convert", "reshard", "pickles", "planning", "estimate", "global_plan", "communicator", "work", "device", "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate",
          "plugin"]
@@ -96,6 +96,7 @@ def api_header(symbols, declared):
 #include "layout.h"
 #include "load.h"
 #include "load_exchange.h"
+#include "mapping.h"
 #include "plan.h"
 #include "planning.h"
 #include "plugin.h"

@@ -22,6 +22,7 @@
 #include "capi/plan_handle.h"
 #include "core/base/limits.h"
 #include "core/base/without_exceptions.h"
+#include "core/state/mapped_state.h"
 
 namespace shardwright::capi {
 namespace {
@@ -52,7 +53,7 @@ struct SaveArguments {
 // All but context and collective, which read_call has.
 Status read_rest(const SaveArguments& given, bool asynchronous, SaveCall* call) {
   SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
-  call->state = state->state;
+  SHW_ASSIGN_OR_RETURN(call->state, without_replicas(state->state));
   shw_save_options options;
   SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
   SHW_ASSIGN_OR_RETURN(call->options, read_save_options(options));
@@ -120,8 +121,10 @@ Result<std::shared_ptr<SavePlannerImpl>> make_planner(const SaveArguments& given
   impl->world_size = position.world_size;
   impl->deadline_ns = options.deadline_ns;
   SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
-  SHW_ASSIGN_OR_RETURN(impl->planner, exec::SavePlanner::create(impl->runtime.get(), state->state,
-                                                                std::move(core_options), position));
+  SHW_ASSIGN_OR_RETURN(auto saved, without_replicas(state->state));
+  SHW_ASSIGN_OR_RETURN(impl->planner,
+                       exec::SavePlanner::create(impl->runtime.get(), std::move(saved),
+                                                 std::move(core_options), position));
   return impl;
 }
 

@@ -18,7 +18,9 @@
 #include "capi/boundary/tensor_argument.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/layout/grid.h"
 #include "core/layout/split.h"
+#include "core/state/object_key.h"
 
 namespace shardwright::capi {
 namespace {
@@ -27,6 +29,25 @@ Result<EntryKind> read_kind(const int32_t* kinds, uint64_t index) {
   if (kinds == nullptr) return EntryKind::kAuto;
   SHW_RETURN_IF_ERROR(option_in_range(kinds[index], SHW_KIND_RANK_LOCAL, "kinds"));
   return static_cast<EntryKind>(kinds[index]);
+}
+
+bool is_replica(const int32_t* replica_ids, uint64_t index) {
+  return replica_ids != nullptr && replica_ids[index] != 0;
+}
+
+// Values of entry `index` in columns that `offsets` cuts; none without offsets.
+struct ColumnRange {
+  uint64_t begin = 0;
+  size_t count = 0;
+};
+Result<ColumnRange> grid_range(const uint64_t* offsets, uint64_t index) {
+  if (offsets == nullptr) return ColumnRange();
+  const uint64_t begin = offsets[index];
+  const uint64_t end = offsets[index + 1];
+  if (end >= begin && end - begin <= static_cast<uint64_t>(kMaxTensorRank))
+    return ColumnRange{begin, end - begin};
+  return bad_argument("grid_offsets", fmt::format("from {} to {} is no grid of 0 to {} axes", begin,
+                                                  end, kMaxTensorRank));
 }
 
 Result<TextArray> optional_texts(const char* blob, const uint64_t* offsets, uint64_t count,
@@ -51,6 +72,10 @@ class TensorBatchReader {
     }
     const bool boxes = batch_.box_ranges != nullptr;
     const bool layouts = batch_.layouts != nullptr;
+    if (batch_.grid_offsets != nullptr &&
+        (boxes || layouts || batch_.global_shape_offsets != nullptr)) {
+      return bad_argument("grid_offsets", "a batch has grids or shapes, boxes and layouts");
+    }
     if ((boxes || layouts) && batch_.global_shape_offsets == nullptr) {
       return null_argument("global_shape_offsets");
     }
@@ -76,11 +101,39 @@ class TensorBatchReader {
     shw_tensor tensor;
     SHW_RETURN_IF_ERROR(read_element(batch_.tensors, index, "tensors", &tensor));
     SHW_ASSIGN_OR_RETURN(entry->local, host_span_of_tensor(tensor));
+    entry->replica = is_replica(batch_.replica_ids, index);
+    SHW_ASSIGN_OR_RETURN(const ColumnRange grid, grid_range(batch_.grid_offsets, index));
+    if (grid.count != 0) return read_grid(grid, entry);
     SHW_RETURN_IF_ERROR(read_global_shape(index, entry));
     return read_pieces(index, entry);
   }
 
  private:
+  // Axes that the local tensor lacks come first.
+  Status read_grid(ColumnRange range, TensorRef* entry) {
+    SHW_RETURN_IF_ERROR(need_pointer(batch_.grid_fragments, "grid_fragments"));
+    SHW_RETURN_IF_ERROR(need_pointer(batch_.grid_indices, "grid_indices"));
+    const std::span<const int64_t> local = entry->local.shape;
+    if (range.count < local.size()) {
+      return bad_argument("grid_offsets", fmt::format("a grid of {} axes for a tensor of {}",
+                                                      range.count, local.size()));
+    }
+    std::vector<RankOffset> places(range.count);
+    for (size_t axis = 0; axis < range.count; ++axis) {
+      places[axis] = {static_cast<int32_t>(axis), batch_.grid_indices[range.begin + axis],
+                      batch_.grid_fragments[range.begin + axis]};
+    }
+    const auto prepended = static_cast<int32_t>(range.count - local.size());
+    auto shard = grid_shard_at(Dims(local), prepended, places);
+    if (!shard.ok()) return shard.status().with_detail("parameter", "grid_indices");
+    grid_shape_ = shard->global_shape;
+    held_.assign(1, Piece{grid_box(*shard), 0});
+    entry->global_shape = grid_shape_;
+    entry->pieces = pieces_.assign(grid_shape_.size(), held_);
+    entry->layout = nullptr;
+    return {};
+  }
+
   Status check_struct_array() const {
     return check_struct_size(batch_.tensors->struct_size, rules_of<shw_tensor>(), "tensors");
   }
@@ -185,7 +238,8 @@ class TensorBatchReader {
   TextArray names_;
   TextArray paths_;
   uint64_t box_value_ = 0;   // where the next box begins in box_offsets and box_sizes
-  std::vector<Piece> held_;  // by the layout read last
+  std::vector<Piece> held_;  // by the layout or grid read last
+  Dims grid_shape_;          // of the grid read last
   PieceBuffer pieces_;       // the same in columns
 };
 
@@ -193,6 +247,17 @@ Status at_entry(const Status& status, const char* list, uint64_t index, std::str
   return Status(status)
       .annotated(fmt::format("{}[{}] '{}'", list, index, escape_text(name)))
       .with_detail("tensor", name);
+}
+
+// The name, or that of a cell of a grid.
+Result<std::string> object_name(const shw_object_batch& batch, uint64_t index,
+                                std::string_view name) {
+  SHW_ASSIGN_OR_RETURN(const ColumnRange grid, grid_range(batch.grid_offsets, index));
+  if (grid.count == 0) return std::string(name);
+  SHW_RETURN_IF_ERROR(need_pointer(batch.grid_shapes, "grid_shapes"));
+  SHW_RETURN_IF_ERROR(need_pointer(batch.grid_indices, "grid_indices"));
+  return format_object_key(name, {batch.grid_indices + grid.begin, grid.count},
+                           {batch.grid_shapes + grid.begin, grid.count});
 }
 
 }  // namespace
@@ -250,7 +315,10 @@ Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch
   entries.reserve(batch.count);
   for (uint64_t i = 0; i < batch.count; ++i) {
     ObjectEntry entry;
-    entry.name = names.at(i);
+    auto name = object_name(batch, i, names.at(i));
+    if (!name.ok()) return at_entry(name.status(), "objects", i, names.at(i));
+    entry.name = *std::move(name);
+    entry.replica = is_replica(batch.replica_ids, i);
     entry.path = paths.at(i);
     auto kind = read_kind(batch.kinds, i);
     if (!kind.ok()) return at_entry(kind.status(), "objects", i, entry.name);

@@ -14,9 +14,11 @@
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/boundary/tensor_argument.h"
+#include "capi/box_list.h"
 #include "capi/dlpack/dlpack_import.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/state/object_key.h"
 
 namespace shardwright::capi {
 namespace {
@@ -43,6 +45,13 @@ Status add_dlpack(shw_state* state, const shw_tensor_batch* given, T* const* man
   SHW_RETURN_IF_ERROR(add_tensor_batch(batch, impl->state.get()));
   owner->arm();
   return {};
+}
+
+Result<TensorRef> need_tensor(const shw_state* state, uint64_t index) {
+  SHW_ASSIGN_OR_RETURN(const auto impl, need(state, "state"));
+  const uint64_t count = impl->state->tensors().size();
+  if (index < count) return impl->state->tensors()[index];
+  return out_of_range(fmt::format("the state has {} tensors, there is no number {}", count, index));
 }
 
 // The entry, or one without texts when there is none.
@@ -194,16 +203,68 @@ const char* shw_state_tensor_path(const shw_state* state, uint64_t index, uint64
 shw_status shw_state_tensor(const shw_state* state, uint64_t index, shw_tensor* out,
                             shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
     SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
-    const uint64_t count = impl->state->tensors().size();
-    if (index >= count) {
-      return shardwright::out_of_range(
-          fmt::format("the state has {} tensors, there is no number {}", count, index));
+    SHW_ASSIGN_OR_RETURN(const auto entry, capi::need_tensor(state, index));
+    if (entry.memory.exists()) {
+      return shardwright::failed_precondition(fmt::format(
+          "the boxes of '{}' lie in several memories; the state that was mapped has them",
+          shardwright::escape_text(entry.name)));
     }
-    shw_tensor described = capi::tensor_of_span(impl->state->tensors()[index].local);
+    shw_tensor described = capi::tensor_of_span(entry.local);
     described.name_index = index;
     capi::write_out(described, out);
+    return {};
+  });
+}
+
+shw_status shw_state_global_shape(const shw_state* state, uint64_t index, int64_t* extents,
+                                  uint64_t capacity, uint64_t* size, shw_error** err) noexcept {
+  return capi::guarded_answer(err, [&](shw_status* answer) -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(size, "size"));
+    SHW_ASSIGN_OR_RETURN(const auto entry, capi::need_tensor(state, index));
+    return capi::write_values(entry.global_shape, {"extents", extents, capacity, size}, answer);
+  });
+}
+
+shw_status shw_state_boxes(const shw_state* state, uint64_t index, int64_t* boxes,
+                           uint64_t capacity, uint64_t* size, shw_error** err) noexcept {
+  return capi::guarded_answer(err, [&](shw_status* answer) -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(size, "size"));
+    SHW_ASSIGN_OR_RETURN(const auto entry, capi::need_tensor(state, index));
+    std::vector<shardwright::Piece> pieces;
+    for (size_t p = 0; p < entry.pieces.size(); ++p) pieces.push_back(entry.pieces[p]);
+    return capi::write_boxes(pieces, {"boxes", boxes, capacity, size}, answer);
+  });
+}
+
+shw_status shw_object_key(const char* key, uint64_t key_size, const int64_t* cell,
+                          const int64_t* shape, int32_t ndim, shw_buffer** out,
+                          shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(key, key_size, "key"));
+    if (ndim < 0) return capi::bad_argument("ndim", "it is negative");
+    const auto axes = static_cast<uint64_t>(ndim);
+    SHW_ASSIGN_OR_RETURN(const auto place, capi::list_argument(cell, axes, "cell"));
+    SHW_ASSIGN_OR_RETURN(const auto extents, capi::list_argument(shape, axes, "shape"));
+    SHW_ASSIGN_OR_RETURN(const auto name, shardwright::format_object_key(text, place, extents));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(name)));
+    return {};
+  });
+}
+
+shw_status shw_object_key_parse(const char* name, uint64_t name_size, int64_t* values,
+                                uint64_t capacity, uint64_t* size, uint64_t* key_size,
+                                shw_error** err) noexcept {
+  return capi::guarded_answer(err, [&](shw_status* answer) -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(size, "size"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(key_size, "key_size"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    SHW_ASSIGN_OR_RETURN(const auto parsed, shardwright::parse_object_key(text));
+    std::vector<int64_t> found(parsed.offsets.begin(), parsed.offsets.end());
+    found.insert(found.end(), parsed.shape.begin(), parsed.shape.end());
+    SHW_RETURN_IF_ERROR(capi::write_values(found, {"values", values, capacity, size}, answer));
+    if (*answer == SHW_OK) *key_size = parsed.key.size();
     return {};
   });
 }

@@ -19,7 +19,7 @@ HEADERS = ROOT / "include" / "shardwright"
 INTRO = ROOT / "tools" / "c_api_intro.md"
 PAGE = ROOT / "docs" / "c-api.md"
 # Nouns in the order in which a reader meets them; the umbrella and the generated table have no section.
-ORDER = ("base", "context", "tensor", "layout", "state", "save", "load", "load_exchange", "torch_items",
+ORDER = ("base", "context", "tensor", "layout", "state", "mapping", "save", "load", "load_exchange", "torch_items",
          "checkpoint", "checkpoint_entries", "plan", "job", "report", "buffer", "storage", "storage_table", "collective", "collective_table",
          "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate", "communicator", "communicator_table", "work", "device", "device_table",
          "plugin", "log")

@@ -46,6 +46,9 @@
 %ignore shw_state_add_dlpack_legacy;
 %ignore shw_state_add_object;
 %ignore shw_state_tensor;
+%ignore shw_state_global_shape;
+%ignore shw_state_boxes;
+%ignore shw_object_key_parse;
 %ignore shw_state_object_data;
 %ignore shw_plan_item_at;
 %ignore shw_plan_merge_buffers;
@@ -113,6 +116,7 @@
 %enddef
 SHW_JAVA_HANDLE(context)
 SHW_JAVA_HANDLE(layout)
+SHW_JAVA_HANDLE(mapping)
 SHW_JAVA_HANDLE(state)
 SHW_JAVA_HANDLE(save_planner)
 SHW_JAVA_HANDLE(load_planner)

@@ -60,6 +60,10 @@
 %ignore shw_state_add_dlpack_legacy;
 %ignore shw_state_add_object;
 %ignore shw_state_tensor;
+%ignore shw_state_global_shape;
+%ignore shw_state_boxes;
+%ignore shw_object_key;
+%ignore shw_object_key_parse;
 %ignore shw_state_object_data;
 %ignore shw_plan_data;
 %ignore shw_plan_size;
@@ -96,7 +100,7 @@
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|load_exchange|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan|communicator|communicator_group|work|device|hsdp_mesh|hsdp|hsdp_unit)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|mapping|state|save_planner|load_planner|load_exchange|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan|communicator|communicator_group|work|device|hsdp_mesh|hsdp|hsdp_unit)_release$";
 
 %ignore shw_communicator_create;
 %ignore shw_device_create;
@@ -139,6 +143,7 @@
 %enddef
 SHW_PY_HANDLE(context)
 SHW_PY_HANDLE(layout)
+SHW_PY_HANDLE(mapping)
 SHW_PY_HANDLE(state)
 SHW_PY_HANDLE(save_planner)
 SHW_PY_HANDLE(load_planner)
@@ -382,6 +387,7 @@ PyObject *shw_py_exchange_plans(PyObject *want_lists);
 PyObject *shw_py_exchange_begin_round(PyObject *exchange);
 PyObject *shw_py_plan_owners(PyObject *arrays, PyObject *rank_count);
 PyObject *shw_py_layout_pieces(PyObject *layout, PyObject *shape, PyObject *rank);
+PyObject *shw_py_state_pieces(PyObject *state, PyObject *index);
 PyObject *shw_py_grid_place(const shw_grid_shard *shard, PyObject *places);
 PyObject *shw_py_grid_pieces(const shw_grid_shard *shard);
 PyObject *shw_py_grid_flat_entry(const shw_grid_shard *shard);

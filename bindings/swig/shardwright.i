@@ -35,6 +35,7 @@
 %include "shardwright/layout.h"
 %include "shardwright/megatron.h"
 %include "shardwright/state.h"
+%include "shardwright/mapping.h"
 %include "shardwright/plan.h"
 %include "shardwright/report.h"
 %include "shardwright/job.h"

@@ -32,12 +32,14 @@ LENGTHS = {
     "shw_layout_spec.placement_dims": "s->mesh_ndim",
     "shw_layout_spec.placement_factors": "s->mesh_ndim",
     "shw_load_options.strict_rules": "3 * s->strict_count",
+    "shw_object_batch.grid_shapes": "shw_last_cut(s->grid_offsets, s->count)",
 }
 # How many parts cuts make, where no count has their name.
 PARTS = {
     "shw_entry_batch.box_ranges": "s->count",
     "shw_layout_spec.axis_name_offsets": "s->mesh_ndim",
     "shw_layout_spec.tensor_map_offsets": "s->tensor_ndim",
+    "shw_mapping_spec.parameter_name_offsets": "s->parameter_count",
     "shw_save_options.metadata_offsets": "2 * s->metadata_count",
 }
 # Bytes of one element, where it is more than the type says.

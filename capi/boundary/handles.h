@@ -31,6 +31,7 @@
 #include "core/plan/load_plan.h"
 #include "core/plan/wire/plan_parts.h"
 #include "core/plan/wire/wire.h"
+#include "core/state/mapping.h"
 #include "core/state/state.h"
 #include "core/storage/storage.h"
 #include "core/tensor/tensor_view.h"
@@ -83,6 +84,12 @@ struct StateImpl {
   static constexpr uint64_t kMagic = 0x7368772d73746174;
   static constexpr const char* kNoun = "state";
   std::shared_ptr<State> state = std::make_shared<State>();
+};
+
+struct MappingImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6d617070;
+  static constexpr const char* kNoun = "mapping";
+  Mapping mapping;
 };
 
 struct PlanImpl {
@@ -228,6 +235,7 @@ struct shw_report : shardwright::capi::Handle<shardwright::capi::ReportImpl> {};
 struct shw_owned_tensor : shardwright::capi::Handle<shardwright::capi::OwnedTensorImpl> {};
 struct shw_layout : shardwright::capi::Handle<shardwright::capi::LayoutImpl> {};
 struct shw_state : shardwright::capi::Handle<shardwright::capi::StateImpl> {};
+struct shw_mapping : shardwright::capi::Handle<shardwright::capi::MappingImpl> {};
 struct shw_plan : shardwright::capi::Handle<shardwright::capi::PlanImpl> {};
 struct shw_storage : shardwright::capi::Handle<shardwright::capi::StorageImpl> {};
 struct shw_collective : shardwright::capi::Handle<shardwright::capi::CollectiveImpl> {};

@@ -88,6 +88,13 @@ const StructRules& rules_of<shw_tensor_batch>() {
 }
 
 template <>
+const StructRules& rules_of<shw_mapping_spec>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_mapping_spec>("shw_mapping_spec", SHW_MAPPING_SPEC_SIZE_V1);
+  return kRules;
+}
+
+template <>
 const StructRules& rules_of<shw_object_batch>() {
   static constexpr StructRules kRules =
       plain_rules<shw_object_batch>("shw_object_batch", SHW_OBJECT_BATCH_SIZE_V1);

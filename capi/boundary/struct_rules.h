@@ -48,6 +48,8 @@ const StructRules& rules_of<shw_tensor_batch>();
 template <>
 const StructRules& rules_of<shw_object_batch>();
 template <>
+const StructRules& rules_of<shw_mapping_spec>();
+template <>
 const StructRules& rules_of<shw_plan_item>();
 template <>
 const StructRules& rules_of<shw_progress>();

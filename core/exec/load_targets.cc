@@ -41,13 +41,20 @@ bool elements_are_apart(const TensorSpan& tensor) {
   return true;
 }
 
-Status check_apart(const TensorRef& entry) {
-  if (elements_are_apart(entry.local)) return {};
+Status check_apart(const TensorSpan& memory, std::string_view name) {
+  if (elements_are_apart(memory)) return {};
   return invalid_argument(
              fmt::format("elements of the memory for tensor {} overlap (strides [{}]), "
                          "so one would overwrite another; load into a tensor of its own",
-                         escape_text(entry.name), fmt::join(entry.local.strides, ", ")))
-      .with_detail("tensor", entry.name);
+                         escape_text(name), fmt::join(memory.strides, ", ")))
+      .with_detail("tensor", name);
+}
+
+Status check_apart(const TensorRef& entry) {
+  if (!entry.memory.exists()) return check_apart(entry.local, entry.name);
+  for (size_t p = 0; p < entry.pieces.size(); ++p)
+    SHW_RETURN_IF_ERROR(check_apart(memory_of_piece(entry, p), entry.name));
+  return {};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr uint64_t kCopyStepBytes = uint64_t{8} << 20;
 struct Copy {
   device::DeviceWindow from;
   size_t tensor = 0;
-  uint64_t begin = 0;  // in the tensor's packed bytes
+  uint64_t begin = 0;  // in the packed bytes of `from`
   uint64_t bytes = 0;
   uint64_t target = 0;  // in the block
 };
@@ -41,30 +41,57 @@ struct Staging {
   uint64_t size_bytes = 0;
 };
 
-Status place_tensor(const device::Devices& devices, const TensorRef& entry, Staging* staging) {
-  SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name));
+// What a tensor lies in: its local tensor, or the memory of its pieces in their order.
+Result<std::vector<device::DeviceWindow>> windows_of(const device::Devices& devices,
+                                                     const State& state, size_t tensor) {
+  const TensorRef entry = state.tensors()[tensor];
+  std::vector<device::DeviceWindow> windows;
+  for (size_t p = 0; entry.memory.exists() && p < entry.pieces.size(); ++p) {
+    if (element_count_of(entry.pieces.sizes(p)) == 0) continue;
+    SHW_ASSIGN_OR_RETURN(device::DeviceWindow window, devices.piece_window(state, tensor, p));
+    windows.push_back(std::move(window));
+  }
+  if (entry.memory.exists()) return windows;
   const std::span<const int64_t> origin = PieceList::whole(entry.local.shape).offsets(0);
   SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(entry.local, origin, entry.local.shape));
-  const uint64_t bytes = window_bytes(elements);
-  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow from,
+  SHW_ASSIGN_OR_RETURN(device::DeviceWindow window,
                        devices.place(entry.local, std::move(elements)));
+  windows.push_back(std::move(window));
+  return windows;
+}
+
+Status place_tensor(const device::Devices& devices, const State& state, size_t tensor,
+                    Staging* staging) {
+  const TensorRef entry = state.tensors()[tensor];
+  SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name));
+  SHW_ASSIGN_OR_RETURN(const std::vector<device::DeviceWindow> windows,
+                       windows_of(devices, state, tensor));
+  uint64_t bytes = 0;
+  for (const device::DeviceWindow& window : windows) {
+    if (!checked_add(bytes, window_bytes(window.elements), &bytes))
+      return invalid_argument("the bytes of a tensor cannot be counted");
+  }
   uint64_t place = 0;
   if (!checked_round_up(staging->size_bytes, kStagedAlignmentBytes, &place) ||
       !checked_add(place, bytes, &staging->size_bytes)) {
     return invalid_argument("the bytes of the state cannot be counted");
   }
-  for (uint64_t begin = 0; begin < bytes; begin += kCopyStepBytes)
-    staging->copies.push_back({from, staging->places.size(), begin,
-                               std::min(kCopyStepBytes, bytes - begin), place + begin});
   staging->places.push_back(place);
+  for (const device::DeviceWindow& from : windows) {
+    const uint64_t end = window_bytes(from.elements);
+    for (uint64_t begin = 0; begin < end; begin += kCopyStepBytes)
+      staging->copies.push_back(
+          {from, tensor, begin, std::min(kCopyStepBytes, end - begin), place + begin});
+    place += end;
+  }
   return {};
 }
 
 Result<Staging> place_state(const device::Devices& devices, const State& state) {
   Staging staging;
   staging.places.reserve(state.tensors().size());
-  for (const TensorRef entry : state.tensors())
-    SHW_RETURN_IF_ERROR(place_tensor(devices, entry, &staging));
+  for (size_t tensor = 0; tensor < state.tensors().size(); ++tensor)
+    SHW_RETURN_IF_ERROR(place_tensor(devices, state, tensor, &staging));
   return staging;
 }
 
@@ -81,6 +108,7 @@ Status describe_copies(const State& state, std::byte* block, const std::vector<u
     copy.shape = tensor.local.shape;
     copy.read_only = true;
     tensor.local = copy;
+    tensor.memory = {};
     SHW_RETURN_IF_ERROR(batch.add(tensor));
   }
   return batch.commit();

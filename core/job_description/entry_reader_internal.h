@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/json_tree.h"
 #include "core/job_description/job_description.h"
-#include "core/job_description/json_tree.h"
 #include "core/job_description/mesh_reader_internal.h"
 
 namespace shardwright::job_description::internal {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/json_tree.h"
 #include "core/job_description/job_description.h"
-#include "core/job_description/json_tree.h"
 
 namespace shardwright::job_description::internal {
 

@@ -117,7 +117,8 @@ Status check_pieces(const TensorRef& tensor) {
   if (tensor.pieces.size() > std::numeric_limits<uint32_t>::max()) {
     return invalid_argument(fmt::format("an entry of {} boxes is too large", tensor.pieces.size()));
   }
-  const PiecePlace place = place_of_pieces(tensor);
+  const bool apart = tensor.memory.exists();  // in a local tensor that is not there
+  const PiecePlace place = apart ? PiecePlace::kRun : place_of_pieces(tensor);
   for (size_t p = 0; p < tensor.pieces.size(); ++p) {
     SHW_RETURN_IF_ERROR(check_piece(tensor, p, place));
   }

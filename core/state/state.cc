@@ -128,8 +128,15 @@ Status State::add_tensors(const std::vector<TensorEntry>& entries) {
   for (const TensorEntry& entry : entries) {
     SHW_RETURN_IF_ERROR(check_ranks(entry));
     const PieceList pieces = buffer.assign(entry.global_shape.size(), entry.pieces);
-    SHW_RETURN_IF_ERROR(batch.add({entry.name, entry.path, entry.kind, entry.local,
-                                   entry.global_shape, pieces, &entry.layout}));
+    SHW_RETURN_IF_ERROR(batch.add({entry.name,
+                                   entry.path,
+                                   entry.kind,
+                                   entry.local,
+                                   entry.global_shape,
+                                   pieces,
+                                   &entry.layout,
+                                   {},
+                                   entry.replica}));
   }
   return batch.commit();
 }
@@ -209,6 +216,7 @@ Result<StridedWindow> State::piece_window(size_t tensor, size_t piece) const {
   const TensorRef entry = tensors_[tensor];
   const std::span<const int64_t> sizes = entry.pieces.sizes(piece);
   if (element_count_of(sizes) == 0) return window_of_run(entry, piece);
+  if (entry.memory.exists()) return window_of_whole(memory_of_piece(entry, piece), sizes.size());
   switch (place_of_pieces(entry)) {
     case PiecePlace::kWhole:
       return window_of_whole(entry.local, sizes.size());

@@ -31,6 +31,8 @@ struct ObjectEntry {
   uint64_t bytes_elsewhere =
       0;  // instead of bytes: so many, which a save takes from another source
 
+  bool replica = false;  // another rank saves it; loads fill it
+
   uint64_t size_bytes() const { return bytes.size() + bytes_elsewhere; }
 };
 
@@ -44,8 +46,8 @@ class State {
   // their canonical text. How a piece lies in the local tensor follows from the shapes
   // (PiecePlace): it is all of it, or a window of a local tensor of as many dimensions as the
   // global shape; both may be strided; otherwise it is the row-major run at its offset of a
-  // contiguous local tensor. Pieces come in any order and may be empty. Many tensors come faster by
-  // TensorAdd.
+  // contiguous local tensor; pieces with memory of their own are windows of that. Pieces come in
+  // any order and may be empty. Many tensors come faster by TensorAdd.
   Status add_tensors(const std::vector<TensorEntry>& entries);
   Status add_objects(std::vector<ObjectEntry> entries);
   // Room for that many more tensors whose names have that many bytes in all: what comes in pieces

@@ -2,6 +2,7 @@
 #include "core/state/tensor_columns.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace shardwright {
 namespace {
@@ -43,6 +44,7 @@ TensorRef TensorColumns::operator[](size_t index) const {
     tensor.local.stream = static_cast<uint64_t>(place[2]);
   }
   tensor.local.read_only = record.read_only;
+  tensor.replica = record.replica;
   if (index < layouts_.size() && layouts_[index] != nullptr) tensor.layout = &layouts_[index];
   if (record.plain) {
     tensor.global_shape = tensor.local.shape;
@@ -52,6 +54,10 @@ TensorRef TensorColumns::operator[](size_t index) const {
   tensor.global_shape = take(record.global_rank);
   const size_t values = size_t{record.piece_count} * record.global_rank;
   tensor.pieces = {record.global_rank, record.piece_count, at, at + values, at + 2 * values};
+  if (record.scattered) {
+    const int64_t* const addresses = at + 2 * values + record.piece_count;
+    tensor.memory = {record.global_rank, addresses, addresses + record.piece_count};
+  }
   return tensor;
 }
 
@@ -67,8 +73,10 @@ void TensorColumns::append(const TensorRef& tensor, std::string_view path) {
   record.global_rank = static_cast<uint8_t>(tensor.global_shape.size());
   record.strided = !local.strides.empty();
   record.placed = is_placed(local);
-  record.plain = is_plain(tensor);
+  record.plain = !tensor.memory.exists() && is_plain(tensor);
   record.read_only = local.read_only;
+  record.scattered = tensor.memory.exists();
+  record.replica = tensor.replica;
   append_numbers(local.shape);
   append_numbers(local.strides);
   if (record.placed)
@@ -78,6 +86,7 @@ void TensorColumns::append(const TensorRef& tensor, std::string_view path) {
   if (tensor.layout != nullptr && *tensor.layout != nullptr) append_layout(*tensor.layout);
   names_.append(tensor.name);
   records_.push_back(record);
+  if (record.replica) ++replicas_;
 }
 
 void TensorColumns::append_pieces(const TensorRef& tensor) {
@@ -86,6 +95,10 @@ void TensorColumns::append_pieces(const TensorRef& tensor) {
   for (size_t p = 0; p < count; ++p) append_numbers(tensor.pieces.offsets(p));
   for (size_t p = 0; p < count; ++p) append_numbers(tensor.pieces.sizes(p));
   for (size_t p = 0; p < count; ++p) numbers_.push_back(tensor.pieces.local_offset(p));
+  if (!tensor.memory.exists()) return;
+  for (size_t p = 0; p < count; ++p)
+    numbers_.push_back(std::bit_cast<int64_t>(tensor.memory.data(p)));
+  for (size_t p = 0; p < count; ++p) append_numbers(tensor.memory.strides(p));
 }
 
 void TensorColumns::append_path(std::string_view path) {
@@ -107,7 +120,8 @@ void TensorColumns::reserve_more(size_t tensors, size_t name_bytes) {
 }
 
 TensorColumns::Mark TensorColumns::mark() const {
-  return {records_.size(), numbers_.size(), names_.size(), paths_.size(), layouts_.size()};
+  return {records_.size(), numbers_.size(), names_.size(),
+          paths_.size(),   layouts_.size(), replicas_};
 }
 
 void TensorColumns::take_back(const Mark& mark) {
@@ -116,6 +130,7 @@ void TensorColumns::take_back(const Mark& mark) {
   names_.truncate(mark.names);
   paths_.truncate(mark.paths);
   layouts_.resize(mark.layouts);
+  replicas_ = mark.replicas;
 }
 
 }  // namespace shardwright

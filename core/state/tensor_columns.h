@@ -20,6 +20,8 @@ class TensorColumns {
   bool empty() const { return records_.empty(); }
   TensorRef operator[](size_t index) const;
   std::string_view name(size_t index) const { return names_[index]; }
+  // Whether another rank saves some of them.
+  bool has_replicas() const { return replicas_ > 0; }
   // Whether some tensor has a layout.
   bool has_layouts() const { return !layouts_.empty(); }
 
@@ -52,6 +54,7 @@ class TensorColumns {
     size_t names;
     size_t paths;
     size_t layouts;
+    size_t replicas;
   };
   Mark mark() const;
   void take_back(const Mark& mark);
@@ -61,7 +64,7 @@ class TensorColumns {
     std::byte* data;
     // Where its numbers begin: local shape; strides when strided; device type, device id and stream
     // when placed; unless it is plain the global shape, then the offsets of all pieces, their
-    // sizes, their local offsets.
+    // sizes, their local offsets; when scattered the address of each and its strides.
     uint64_t numbers;
     uint32_t piece_count;
     DType dtype;
@@ -72,6 +75,8 @@ class TensorColumns {
     bool placed : 1;  // not plain CPU memory
     bool plain : 1;   // one piece, which is the whole global and the whole local tensor
     bool read_only : 1;
+    bool scattered : 1;  // each piece has memory of its own
+    bool replica : 1;
   };
 
   void append_numbers(std::span<const int64_t> values) {
@@ -81,6 +86,7 @@ class TensorColumns {
   void append_path(std::string_view path);
   void append_layout(const Layout::Ptr& layout);
 
+  size_t replicas_ = 0;  // records that are
   std::vector<Record> records_;
   std::vector<int64_t> numbers_;
   TextColumn names_;

@@ -44,6 +44,14 @@ PieceList PieceBuffer::assign(size_t rank, std::span<const Piece> pieces) {
   return {rank, pieces.size(), offsets_.data(), sizes_.data(), local_offsets_.data()};
 }
 
+TensorSpan memory_of_piece(const TensorRef& tensor, size_t piece) {
+  TensorSpan span = tensor.local;
+  span.data = tensor.memory.data(piece);
+  span.shape = tensor.pieces.sizes(piece);
+  span.strides = tensor.memory.strides(piece);
+  return span;
+}
+
 bool covers_whole(const TensorRef& tensor) {
   return tensor.pieces.size() == 1 &&
          std::ranges::equal(tensor.pieces.sizes(0), tensor.global_shape);

@@ -4,6 +4,7 @@
 // pieces. Value types.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -69,6 +70,25 @@ class PieceBuffer {
   std::vector<int64_t> local_offsets_;
 };
 
+// Memory of each piece of an entry whose pieces do not lie in one local tensor, borrowed from flat
+// columns; none for all other entries.
+class PieceMemory {
+ public:
+  PieceMemory() = default;
+  // addresses: one per piece; strides: in elements, one per dimension and piece, back to back.
+  PieceMemory(size_t rank, const int64_t* addresses, const int64_t* strides)
+      : rank_(rank), addresses_(addresses), strides_(strides) {}
+
+  bool exists() const { return addresses_ != nullptr; }
+  std::byte* data(size_t piece) const { return std::bit_cast<std::byte*>(addresses_[piece]); }
+  std::span<const int64_t> strides(size_t piece) const { return {strides_ + piece * rank_, rank_}; }
+
+ private:
+  size_t rank_ = 0;
+  const int64_t* addresses_ = nullptr;
+  const int64_t* strides_ = nullptr;
+};
+
 struct TensorRef {
   std::string_view name;
   std::string_view path;  // nested path text; empty = the flat name is the path
@@ -79,7 +99,14 @@ struct TensorRef {
   // The rule that gave the pieces, or null. Planners look whether it gives them; nothing depends on
   // that it does.
   const Layout::Ptr* layout = nullptr;
+  // Where it exists, `local` says what the pieces have in common (dtype, device, read_only): a
+  // tensor of one dimension in which they would lie one behind the other.
+  PieceMemory memory = {};
+  bool replica = false;  // another rank saves what this one holds; loads fill it
 };
+
+// The memory of a piece that has memory of its own, shaped like its box.
+TensorSpan memory_of_piece(const TensorRef& tensor, size_t piece);
 
 // True for one piece that covers the whole tensor.
 bool covers_whole(const TensorRef& tensor);
@@ -92,6 +119,7 @@ struct TensorEntry {
   Dims global_shape;
   std::vector<Piece> pieces;
   Layout::Ptr layout = nullptr;  // co-owned by the states that hold the entry
+  bool replica = false;          // see TensorRef
 };
 
 // The entry of a whole plain tensor: one piece that covers global_shape = local.shape.

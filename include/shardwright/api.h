@@ -22,6 +22,7 @@
 #include "layout.h"
 #include "load.h"
 #include "load_exchange.h"
+#include "mapping.h"
 #include "plan.h"
 #include "planning.h"
 #include "plugin.h"
@@ -589,6 +590,19 @@ struct shw_api {
   shw_status (*hsdp_get_i64)(const shw_hsdp* hsdp, int32_t key, int64_t* out, shw_error** err);
   shw_status (*hsdp_unit_get_f64)(const shw_hsdp_unit* unit, int32_t key, double* out,
       shw_error** err);
+  shw_status (*object_key)(const char* key, uint64_t key_size, const int64_t* cell,
+      const int64_t* shape, int32_t ndim, shw_buffer** out, shw_error** err);
+  shw_status (*object_key_parse)(const char* name, uint64_t name_size, int64_t* values,
+      uint64_t capacity, uint64_t* size, uint64_t* key_size, shw_error** err);
+  shw_status (*state_global_shape)(const shw_state* state, uint64_t index, int64_t* extents,
+      uint64_t capacity, uint64_t* size, shw_error** err);
+  shw_status (*state_boxes)(const shw_state* state, uint64_t index, int64_t* boxes,
+      uint64_t capacity, uint64_t* size, shw_error** err);
+  void (*mapping_spec_init)(shw_mapping_spec* spec, uint32_t struct_size);
+  shw_status (*mapping_create)(const shw_mapping_spec* spec, shw_mapping** out, shw_error** err);
+  shw_status (*state_map)(const shw_state* state, const shw_mapping* mapping, shw_state** out,
+      shw_error** err);
+  void (*mapping_release)(shw_mapping* mapping);
 };
 
 #if defined(__cplusplus)

@@ -25,6 +25,7 @@
 #include "load.h"
 #include "load_exchange.h"
 #include "log.h"
+#include "mapping.h"
 #include "megatron.h"
 #include "pickles.h"
 #include "plan.h"

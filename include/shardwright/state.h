@@ -15,6 +15,7 @@
 #define SHARDWRIGHT_STATE_H
 
 #include "base.h"
+#include "buffer.h"
 #include "layout.h"
 #include "tensor.h"
 
@@ -62,11 +63,25 @@ typedef struct shw_tensor_batch {
   const int32_t* kinds;
   int32_t rank;
   int32_t reserved0;
+  /* Grids, as Megatron Core describes shards: entry i has the values grid_offsets[i] to
+   * grid_offsets[i+1] (NULL = no grids; no value = none) of both columns: into how many equal parts
+   * each axis of the whole tensor is cut, and the part that the local tensor is. Values beyond its
+   * ndim come first and are axes that it lacks and has extent 1 on. Global shape and box follow;
+   * the batch lists neither shapes, boxes nor layouts. */
+  const int64_t* grid_fragments;
+  const int64_t* grid_indices;
+  const uint64_t* grid_offsets;
+  /* 0 for what this rank saves, other values for what another rank saves and this one only loads;
+   * NULL = 0. */
+  const int32_t* replica_ids;
 } shw_tensor_batch;
 
 /* Many byte objects in flat arrays: names, bytes, content types ("application/json",
  * "application/octet-stream", ...; NULL = octet-stream), nested paths and kinds (NULL = none).
- * Each blob is cut by count + 1 ascending offsets. Everything is copied.
+ * Each blob is cut by count + 1 ascending offsets. Everything is copied. Grids: object i is the
+ * cell `grid_indices` of a grid of `grid_shapes`, values grid_offsets[i] to grid_offsets[i+1] of
+ * both, and its name in the state is that of shw_object_key (no value or NULL: the name as it is).
+ * `replica_ids` as in shw_tensor_batch.
  * Since: 0.1 unstable */
 typedef struct shw_object_batch {
   uint32_t struct_size;
@@ -81,6 +96,10 @@ typedef struct shw_object_batch {
   const char* paths;
   const uint64_t* path_offsets;
   const int32_t* kinds;
+  const int64_t* grid_shapes;
+  const int64_t* grid_indices;
+  const uint64_t* grid_offsets;
+  const int32_t* replica_ids;
 } shw_object_batch;
 
 /* Byte sizes of the oldest published batches.
@@ -89,8 +108,9 @@ typedef struct shw_object_batch {
 #define SHW_OBJECT_BATCH_SIZE_V1 88
 
 #define SHW_TENSOR_BATCH_INIT \
-  {sizeof(shw_tensor_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-#define SHW_OBJECT_BATCH_INIT {sizeof(shw_object_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_tensor_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_OBJECT_BATCH_INIT \
+  {sizeof(shw_object_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a batch with zeros and its size, as SHW_TENSOR_BATCH_INIT does. NULL is skipped.
  * Threads: any
@@ -199,6 +219,34 @@ SHW_API SHW_MUST_USE shw_status shw_state_add_object(shw_state* state, const cha
                                                      int32_t kind,
                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Makes the name of an object that is the cell `cell` of a grid of `shape`, both of `ndim` (1 to
+ * 64) values: the key, "/shard_", the cell joined by ".", "_", the shape joined by ".", as in
+ * "key/shard_0.3_1.8". `out`: the text as a buffer of one part.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT (a cell outside the grid)
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_object_key(const char* key, uint64_t key_size,
+                                               const int64_t* cell, const int64_t* shape,
+                                               int32_t ndim, shw_buffer** out,
+                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Takes such a name apart: the key is its first `key_size` bytes (the last "/shard_" counts, so any
+ * key comes back), and `values` receives the cell, then the shape, half of `size` values each;
+ * BUFFER_TOO_SMALL, nothing else written, when `size` is above `capacity`. The last extent is -1
+ * where older names leave it out.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT (no such name), BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_object_key_parse(const char* name, uint64_t name_size,
+                                                     int64_t* SHW_NULLABLE values,
+                                                     uint64_t capacity, uint64_t* size,
+                                                     uint64_t* key_size,
+                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Number of tensors; they are numbered from 0 in the order in which they were added.
  * Threads: any
  * Blocks: no
@@ -237,11 +285,36 @@ SHW_API const char* shw_state_tensor_path(const shw_state* state, uint64_t index
  * Threads: any
  * Blocks: no
  * Owns: -
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, FAILED_PRECONDITION (a mapping gave it several memories)
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_state_tensor(const shw_state* state, uint64_t index,
                                                  shw_tensor* out,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Writes the shape of the whole tensor; `size` receives the number of extents. BUFFER_TOO_SMALL,
+ * nothing else written, when it is above `capacity`.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_global_shape(const shw_state* state, uint64_t index,
+                                                       int64_t* SHW_NULLABLE extents,
+                                                       uint64_t capacity, uint64_t* size,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Writes the boxes of a tensor that the state holds: for each box its offsets, then its sizes, as
+ * many values as the whole tensor has extents each. `size` and `capacity` count values, as in
+ * shw_state_global_shape.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_boxes(const shw_state* state, uint64_t index,
+                                                int64_t* SHW_NULLABLE boxes, uint64_t capacity,
+                                                uint64_t* size,
+                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Name of an object; "" when there is none. Borrowed until the state changes or is released.
  * Threads: any

@@ -19,6 +19,8 @@ static void make_structs(struct env* env) {
   shw_report_summary_init(&env->report_summary_value, sizeof(env->report_summary_value));
   shw_tensor_init(&env->tensor_value, sizeof(env->tensor_value));
   shw_layout_spec_init(&env->layout_spec_value, sizeof(env->layout_spec_value));
+  shw_mapping_spec_init(&env->mapping_spec_value, sizeof(env->mapping_spec_value));
+  env->mapping_spec_value.shipped = "swiglu";
   megatron()->grid_shard_init(&env->grid_shard_value, sizeof(env->grid_shard_value));
   shw_tensor_batch_init(&env->tensor_batch_value, sizeof(env->tensor_batch_value));
   shw_object_batch_init(&env->object_batch_value, sizeof(env->object_batch_value));
@@ -173,6 +175,7 @@ void make_env(struct env* env) {
   CHECK_OK(shw_buffer_create("abc", 3, &env->buffer, &error));
   CHECK_OK(shw_owned_tensor_create(SHW_FLOAT32, SHAPE(2), 1, &env->owned_tensor, &error));
   CHECK_OK(shw_layout_create(&spec, &env->layout, &error));
+  CHECK_OK(shw_mapping_create(&env->mapping_spec_value, &env->mapping, &error));
   CHECK_OK(shw_storage_create_memory(&env->storage, &error));
   CHECK_OK(shw_collective_create_single(&env->collective, &error));
   CHECK_OK(shw_collective_group_create(1, &env->collective_group, &error));
@@ -216,6 +219,7 @@ void release_env(struct env* env) {
   shw_collective_release(env->collective);
   shw_storage_release(env->storage);
   shw_layout_release(env->layout);
+  shw_mapping_release(env->mapping);
   shw_owned_tensor_release(env->owned_tensor);
   shw_buffer_release(env->buffer);
   shw_state_release(env->state);

@@ -17,6 +17,7 @@ struct env {
   shw_owned_tensor* owned_tensor;
   shw_layout* layout;
   shw_state* state;
+  shw_mapping* mapping;
   shw_plan* plan;
   shw_storage* storage;
   shw_collective_group* collective_group;
@@ -63,6 +64,7 @@ struct env {
   shw_tensor tensor_value;
   shw_layout_spec layout_spec_value;
   shw_grid_shard grid_shard_value;
+  shw_mapping_spec mapping_spec_value;
   shw_tensor_batch tensor_batch_value;
   shw_object_batch object_batch_value;
   shw_plan_item plan_item_value;

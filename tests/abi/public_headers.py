@@ -12,7 +12,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
-ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
+ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "mapping", "plan",
          "storage_table", "storage", "collective_table", "collective", "context", "job", "checkpoint",
          "checkpoint_entries", "save", "load", "load_exchange", "torch_items", "convert", "reshard", "pickles", "planning", "estimate", "global_plan",
          "communicator_table", "communicator", "work", "device_table", "device",

@@ -37,6 +37,13 @@ static shw_status give_layout_spec(struct env* env, void* value, shw_error** err
   shw_layout_release(layout);
   return status;
 }
+static shw_status give_mapping_spec(struct env* env, void* value, shw_error** err) {
+  shw_mapping* mapping = NULL;
+  (void)env;
+  const shw_status status = shw_mapping_create(value, &mapping, err);
+  shw_mapping_release(mapping);
+  return status;
+}
 static shw_status give_tensor_batch(struct env* env, void* value, shw_error** err) {
   return shw_state_add_tensors(env->state, value, err);
 }
@@ -250,8 +257,10 @@ static const struct subject subjects[] = {
      offsetof(shw_layout_spec, reserved1), SHW_LAYOUT_SPEC_SIZE_V1},
     {"shw_grid_shard", sizeof(shw_grid_shard), give_grid_shard, 0, 0, 0},
     {"shw_tensor_batch", sizeof(shw_tensor_batch), give_tensor_batch, 0,
-     offsetof(shw_tensor_batch, reserved0), 0},
-    {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0, 0},
+     offsetof(shw_tensor_batch, reserved0), SHW_TENSOR_BATCH_SIZE_V1},
+    {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0,
+     SHW_OBJECT_BATCH_SIZE_V1},
+    {"shw_mapping_spec", sizeof(shw_mapping_spec), give_mapping_spec, 0, 0, 0},
     {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0,
      SHW_CONTEXT_OPTIONS_SIZE_V1},
     {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0,
@@ -315,6 +324,8 @@ static uint8_t* good_value(const struct subject* subject, uint32_t size) {
     spec->mesh_shape = mesh;
     spec->placement_kinds = kinds;
   }
+  if (strcmp(subject->name, "shw_mapping_spec") == 0)
+    ((shw_mapping_spec*)(void*)room)->shipped = "swiglu";
   memcpy(room, &size, sizeof(size));
   return (uint8_t*)room;
 }
@@ -461,6 +472,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_grid_shard, SHW_GRID_SHARD_INIT, megatron()->grid_shard_init);
   CHECK_TWIN(shw_tensor_batch, SHW_TENSOR_BATCH_INIT, shw_tensor_batch_init);
   CHECK_TWIN(shw_object_batch, SHW_OBJECT_BATCH_INIT, shw_object_batch_init);
+  CHECK_TWIN(shw_mapping_spec, SHW_MAPPING_SPEC_INIT, shw_mapping_spec_init);
   CHECK_TWIN(shw_plan_item, SHW_PLAN_ITEM_INIT, shw_plan_item_init);
   CHECK_TWIN(shw_progress, SHW_PROGRESS_INIT, shw_progress_init);
   CHECK_TWIN(shw_storage_stat, SHW_STORAGE_STAT_INIT, shw_storage_stat_init);

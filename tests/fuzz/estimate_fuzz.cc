@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_tree.h"
 #include "core/estimate/estimate_internal.h"
 #include "core/job_description/describe_ranks.h"
-#include "core/job_description/json_tree.h"
 #include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
@@ -31,11 +31,11 @@ namespace {
 using namespace shardwright::estimate;
 using namespace shardwright::plan;
 using shardwright::Box;
+using shardwright::JsonTree;
 using shardwright::Result;
 using shardwright::Status;
 using shardwright::StatusCode;
 using shardwright::job_description::describe_ranks;
-using shardwright::job_description::JsonTree;
 using shardwright::job_description::read_job_description;
 
 constexpr int32_t kMostRanks = 32;

@@ -26,7 +26,7 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
   return shw_context_create(&options, out, err);
 }
 
-enum { kAddress, kBytes, kDtype, kNdim, kFlags, kKind, kLayout, kFacts };
+enum { kAddress, kBytes, kDtype, kNdim, kFlags, kKind, kLayout, kReplica, kFacts };
 
 /* Descriptor i from its facts; *shapes and *strides move on to the next tensor. */
 static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const int64_t** strides) {
@@ -51,16 +51,18 @@ typedef struct columns {
   shw_tensor* tensors;
   const shw_layout** layouts;
   int32_t* kinds;
+  int32_t* replica_ids;
   uint32_t* layout_indices;
 } columns;
 
 static int allocate_columns(uint64_t count, uint64_t layout_count, columns* made) {
-  made->tensors = malloc(count * (sizeof(shw_tensor) + sizeof(int32_t) + sizeof(uint32_t)) +
+  made->tensors = malloc(count * (sizeof(shw_tensor) + 2 * sizeof(int32_t) + sizeof(uint32_t)) +
                          layout_count * sizeof(shw_layout*) + 1);
   if (made->tensors == NULL) return -1;
   made->layouts = (const shw_layout**)(made->tensors + count);
   made->kinds = (int32_t*)(made->layouts + layout_count);
-  made->layout_indices = (uint32_t*)(made->kinds + count);
+  made->replica_ids = made->kinds + count;
+  made->layout_indices = (uint32_t*)(made->replica_ids + count);
   return 0;
 }
 
@@ -70,12 +72,14 @@ shw_status shw_java_state_add_tensors(
     const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
     const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
     const int64_t* layouts, uint64_t layout_count, int32_t rank, const char* paths,
-    const uint64_t* path_offsets, shw_error** err) {
+    const uint64_t* path_offsets, const int64_t* grid_fragments, const int64_t* grid_indices,
+    const uint64_t* grid_offsets, shw_error** err) {
   columns made;
   if (allocate_columns(count, layout_count, &made) != 0) return shw_java_out_of_memory(err);
   for (uint64_t i = 0; i < count; ++i) {
     made.tensors[i] = describe(facts + i * kFacts, &shapes, &strides);
     made.kinds[i] = (int32_t)facts[i * kFacts + kKind];
+    made.replica_ids[i] = (int32_t)facts[i * kFacts + kReplica];
     made.layout_indices[i] = (uint32_t)facts[i * kFacts + kLayout];
   }
   for (uint64_t i = 0; i < layout_count; ++i)
@@ -100,9 +104,24 @@ shw_status shw_java_state_add_tensors(
   batch.paths = paths;
   batch.path_offsets = path_offsets;
   batch.kinds = made.kinds;
+  batch.replica_ids = made.replica_ids;
+  batch.grid_fragments = grid_fragments;
+  batch.grid_indices = grid_indices;
+  batch.grid_offsets = grid_offsets;
   const shw_status status = shw_state_add_tensors(state, &batch, err);
   free(made.tensors);
   return status;
+}
+
+shw_status shw_java_object_key_parse(const char* name, uint64_t name_size, shw_buffer** out,
+                                     shw_error** err) {
+  int64_t values[1 + 2 * 64]; /* bytes of the key, then the cell of at most 64 axes */
+  uint64_t size = 0, key_size = 0;
+  const shw_status status =
+      shw_object_key_parse(name, name_size, values + 1, 2 * 64, &size, &key_size, err);
+  if (status != SHW_OK) return status;
+  values[0] = (int64_t)key_size;
+  return shw_buffer_create(values, (1 + size) * sizeof(int64_t), out, err);
 }
 
 shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index,

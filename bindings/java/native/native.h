@@ -53,16 +53,21 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
                                    void* log_bridge, const char* machine, shw_context** out,
                                    shw_error** err);
 
-/* Tensors in bulk. facts: seven numbers per tensor: address, bytes, dtype, ndim,
- * flags, kind, number of its layout (0 = none). shapes and strides back to back (strides NULL =
- * row-major all). layouts: their handles. The other arrays are those of shw_tensor_batch. */
+/* Tensors in bulk. facts: eight numbers per tensor: address, bytes, dtype, ndim,
+ * flags, kind, number of its layout (0 = none), replica id. shapes and strides back to
+ * back (strides NULL = row-major all). layouts: their handles. The other arrays are those
+ * of shw_tensor_batch. */
 shw_status shw_java_state_add_tensors(
     shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
     const int64_t* facts, const int64_t* shapes, const int64_t* strides,
     const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
     const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
     const int64_t* layouts, uint64_t layout_count, int32_t rank, const char* paths,
-    const uint64_t* path_offsets, shw_error** err);
+    const uint64_t* path_offsets, const int64_t* grid_fragments, const int64_t* grid_indices,
+    const uint64_t* grid_offsets, shw_error** err);
+/* The one part of out: int64 values: bytes of the key, then index and shape of the cell. */
+shw_status shw_java_object_key_parse(const char* name, uint64_t name_size, shw_buffer** out,
+                                     shw_error** err);
 /* The one part of out: a rank (int32) per shard. */
 shw_status shw_java_plan_owners(uint64_t count, const uint64_t* weights, const int32_t* sets,
                                 const char* secondary, uint64_t set_count,

@@ -9,7 +9,10 @@ shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const ch
                                       const int64_t* global_shapes, const uint64_t* global_shape_offsets,
                                       const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
                                       const int64_t* local_offsets, const int64_t* layouts, uint64_t layout_count,
-                                      int32_t rank, const char* paths, const uint64_t* path_offsets, shw_error** err);
+                                      int32_t rank, const char* paths, const uint64_t* path_offsets,
+                                      const int64_t* grid_fragments, const int64_t* grid_indices,
+                                      const uint64_t* grid_offsets, shw_error** err);
+shw_status shw_java_object_key_parse(const char* name, uint64_t name_size, shw_buffer** out, shw_error** err);
 shw_status shw_java_plan_owners(uint64_t count, const uint64_t* weights, const int32_t* sets,
                                 const char* secondary, uint64_t set_count,
                                 const uint64_t* set_offsets, const int32_t* holders,

@@ -39,7 +39,7 @@ static void columns_dealloc(PyObject* object) {
                    &self->kinds,         &self->global_shapes,  &self->global_offsets,
                    &self->box_ranges,    &self->box_offsets,    &self->box_sizes,
                    &self->local_offsets, &self->layout_indices, &self->views,
-                   &self->owners,        &self->dlpacks};
+                   &self->owners,        &self->dlpacks,        &self->replica_ids};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) free(all[i]->data);
   Py_XDECREF(self->state);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -170,6 +170,7 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
   }
   batch.layout_count = (uint64_t)PyList_Size(layout_list);
   if (self->kinds.size) batch.kinds = (const int32_t*)self->kinds.data;
+  if (self->replica_ids.size) batch.replica_ids = (const int32_t*)self->replica_ids.data;
   if (self->placed) {
     batch.global_shapes = (const int64_t*)self->global_shapes.data;
     batch.global_shape_offsets = (const uint64_t*)self->global_offsets.data;

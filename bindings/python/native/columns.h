@@ -21,6 +21,7 @@ typedef struct {
   vector extents;             /* int64_t: shape, then strides where there are any */
   vector paths, path_offsets; /* char, uint64_t (count + 1); both empty while no entry has a path */
   vector kinds;               /* int32_t */
+  vector replica_ids;         /* int32_t, placed columns only */
   vector global_shapes, global_offsets; /* int64_t, uint64_t (count + 1); placed columns only */
   vector box_ranges, box_offsets, box_sizes, local_offsets;
   vector layout_indices; /* uint32_t */

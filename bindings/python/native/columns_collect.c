@@ -195,20 +195,20 @@ static int push_int64s(vector* v, PyObject* sequence) {
 }
 
 /* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count,
- * kind) */
+ * kind, replica id) */
 static int push_placement(columns* self, PyObject* placement) {
   PyObject *global_shape, *offsets, *sizes, *local_offsets;
   unsigned layout_index;
   unsigned long long box_count;
-  int kind;
-  if (!PyArg_ParseTuple(placement, "OIOOOKi", &global_shape, &layout_index, &offsets, &sizes,
-                        &local_offsets, &box_count, &kind)) {
+  int kind, replica;
+  if (!PyArg_ParseTuple(placement, "OIOOOKii", &global_shape, &layout_index, &offsets, &sizes,
+                        &local_offsets, &box_count, &kind, &replica)) {
     return -1;
   }
   const uint64_t* ranges = (const uint64_t*)self->box_ranges.data;
   const uint64_t boxes_end = ranges[VECTOR_COUNT(self->box_ranges, uint64_t) - 1] + box_count;
   const uint32_t layout = layout_index;
-  const int32_t entry_kind = kind;
+  const int32_t entry_kind = kind, replica_id = replica;
   if (push_int64s(&self->global_shapes, global_shape) < 0 ||
       push_int64s(&self->box_offsets, offsets) < 0 || push_int64s(&self->box_sizes, sizes) < 0 ||
       push_int64s(&self->local_offsets, local_offsets) < 0) {
@@ -218,6 +218,7 @@ static int push_placement(columns* self, PyObject* placement) {
   if (vector_append(&self->global_offsets, &shape_end, sizeof shape_end) < 0 ||
       vector_append(&self->box_ranges, &boxes_end, sizeof boxes_end) < 0 ||
       vector_append(&self->layout_indices, &layout, sizeof layout) < 0 ||
+      vector_append(&self->replica_ids, &replica_id, sizeof replica_id) < 0 ||
       vector_append(&self->kinds, &entry_kind, sizeof entry_kind) < 0) {
     return -1;
   }

@@ -95,6 +95,38 @@ PyObject* shw_py_layout_pieces(PyObject* layout, PyObject* shape, PyObject* rank
   return list_pieces(layout_boxes, &q, q.ndim, count);
 }
 
+/* ---- boxes of states ---- */
+
+/* A tensor of a state. */
+typedef struct held_tensor {
+  const shw_state* state;
+  uint64_t index;
+} held_tensor;
+
+static shw_status state_boxes(const void* arguments, boxes* into, uint64_t capacity,
+                              shw_error** error) {
+  const held_tensor* held = arguments;
+  return shw_state_boxes(held->state, held->index, into->values, capacity, &into->size, error);
+}
+
+/* (global shape, pieces); local offsets are 0, as a mapped tensor has no local tensor. A scalar is
+ * one box. */
+PyObject* shw_py_state_pieces(PyObject* capsule, PyObject* index) {
+  void* state = NULL;
+  const uint64_t number = PyLong_AsUnsignedLongLong(index);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_state", &state) < 0) return NULL;
+  const held_tensor held = {state, number};
+  int64_t shape[SHW_PY_RANK_MAX];
+  uint64_t ndim = 0;
+  shw_error* error = NULL;
+  const shw_status status =
+      shw_state_global_shape(state, number, shape, SHW_PY_RANK_MAX, &ndim, &error);
+  if (status != SHW_OK) return failed(status, error);
+  PyObject* pieces = list_pieces(state_boxes, &held, (Py_ssize_t)ndim, 1);
+  if (!pieces) return NULL;
+  return Py_BuildValue("(NN)", shw_py_int_tuple(shape, (Py_ssize_t)ndim), pieces);
+}
+
 /* ---- grids ---- */
 
 static Py_ssize_t axes_of(const shw_grid_shard* shard) {

@@ -55,6 +55,7 @@ const struct shw_dl_exchange* shw_dl_exchange_of(PyObject* type);
 #define SHW_PY_EACH_HANDLE(X) \
   X(context)                  \
   X(layout)                   \
+  X(mapping)                  \
   X(state)                    \
   X(save_planner)             \
   X(load_planner)             \
@@ -145,6 +146,7 @@ Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacit
 /* ---- layouts.c: pieces (offsets, sizes, local offset) ---- */
 
 PyObject* shw_py_layout_pieces(PyObject* layout, PyObject* shape, PyObject* rank);
+PyObject* shw_py_state_pieces(PyObject* state, PyObject* index);
 PyObject* shw_py_grid_place(const shw_grid_shard* shard, PyObject* places);
 PyObject* shw_py_grid_pieces(const shw_grid_shard* shard);
 PyObject* shw_py_grid_flat_entry(const shw_grid_shard* shard);

@@ -25,6 +25,7 @@ from .job_description import JobDescription
 from .jobs import Job
 from .layout import Layout, Shard
 from .load_exchange import ExchangeRound, LoadExchange
+from .mapping import Mapping
 from .planner import (LoadPlanner, Plan, PlanItem, SavePlanner, exchange_plans, plan_findings, plan_info,
                       validate_plan)
 from .report import Cast, Report, ShapeChange
@@ -38,7 +39,7 @@ __all__ = [
     "Context",
     "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "ExchangeRound",
     "FailedPreconditionError", "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
-    "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NodeCollective", "NotFoundError",
+    "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "Mapping", "MemoryStorage", "MissingNameError", "NodeCollective", "NotFoundError",
     "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
     "PluginCollective", "PluginStorage", "PosixStorage", "Progress", "Report", "ResourceExhaustedError", "SaveOptions",
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",

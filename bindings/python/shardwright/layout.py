@@ -189,7 +189,7 @@ class Shard:
     holds, or both, which must agree. Neither means that the local tensor is the whole. Saves of states with layouts are
     planned by arithmetic on them. `local_offsets` are the row-major elements of the local tensor at which the boxes
     begin, None = one behind the other. A box is a window of a local tensor that has its number of dimensions; of any
-    other it is a run of elements, and the local tensor is contiguous.
+    other it is a run of elements, and the local tensor is contiguous. A `replica` is filled by loads; another rank saves it.
     """
 
     local: Any
@@ -198,20 +198,44 @@ class Shard:
     layout: Layout | None = None
     local_offsets: tuple[int, ...] | None = None
     kind: str = "auto"
+    replica: bool = False
+
+    @classmethod
+    def of_grid(cls, local: Any, fragments: Sequence[int], index: Sequence[int], *, replica: bool = False,
+                kind: str = "auto") -> Shard:
+        """One part of a grid, as Megatron Core describes shards.
+
+        Args:
+            fragments: into how many equal parts each axis of the whole tensor is cut.
+            index: the part that `local` is, on each axis. Values beyond the dimensions of `local` come first and are axes
+                that it lacks and has extent 1 on.
+            replica: another rank saves it; loads fill it.
+        Raises InvalidArgumentError for counts that do not fit and for a part that is not there.
+        """
+        extents = tuple(local.shape)
+        prepended = len(fragments) - len(extents)
+        if len(fragments) != len(index) or prepended < 0:
+            raise InvalidArgumentError(f"{len(fragments)} fragments and {len(index)} indices for {len(extents)} dimensions")
+        if any(not 0 <= part < count for part, count in zip(index, fragments)):
+            raise InvalidArgumentError(f"there is no part {tuple(index)} of {tuple(fragments)}")
+        sizes = (1,) * prepended + extents
+        shape = tuple(count * size for count, size in zip(fragments, sizes))
+        offsets = tuple(part * size for part, size in zip(index, sizes))
+        return cls(local, shape, boxes=((offsets, sizes),), kind=kind, replica=replica)
 
     def placement(self, layout_index: int) -> tuple[Any, ...]:
         """What the native columns take: see columns_collect.c."""
         kind = word("kind", self.kind, KINDS)
         shape = tuple(self.global_shape)
         if self.layout is not None and not self.boxes:
-            return shape, layout_index, (), (), (), 0, kind
+            return shape, layout_index, (), (), (), 0, kind, int(self.replica)
         boxes = self.boxes or (((0,) * len(shape), shape),)
         offsets = tuple(o for box in boxes for o in box[0])
         sizes = tuple(s for box in boxes for s in box[1])
         for start, size in boxes:
             if len(start) != len(shape) or len(size) != len(shape):
                 raise InvalidArgumentError(f"box {start} + {size} and global shape {shape} differ in dimensions")
-        return shape, layout_index, offsets, sizes, self._local_offsets(boxes), len(boxes), kind
+        return shape, layout_index, offsets, sizes, self._local_offsets(boxes), len(boxes), kind, int(self.replica)
 
     def _local_offsets(self, boxes: Sequence[Box]) -> tuple[int, ...]:
         if self.local_offsets is not None:

@@ -15,7 +15,8 @@ from . import _buffers, _json, _pickle_notice, _pickles
 from ._library import native
 from ._options import word
 from .errors import InvalidArgumentError
-from .layout import Layout, Shard
+from .layout import Box, Layout, Shard
+from .mapping import Mapping as _Rules
 
 _BYTES = "application/octet-stream"
 _PICKLE = "application/python-pickle"
@@ -59,13 +60,15 @@ class State:
             the value itself. Used by adapters, as is
         filled: called after a load has filled the tensors, with the names that were not stored; values and Stateful objects
             get what was loaded after it.
+        mapping: how the entries are stored; tensors are saved and loaded as views of their memory.
     Raises InvalidArgumentError naming the path (a name of more than 65,535 bytes among others), or for what is no mapping;
     AlreadyExistsError for two entries of one name.
     """
 
     def __init__(self, tree: Mapping[Any, Any] | Stateful = _NOTHING, *, writable: bool = False, rank: int = 0,
                  objects: str = "json", convert: Convert | None = None,
-                 filled: Callable[[Sequence[str]], None] | None = None) -> None:
+                 filled: Callable[[Sequence[str]], None] | None = None, mapping: _Rules | None = None) -> None:
+        self._mapping = mapping
         self._pickles = word("objects", objects, _OBJECTS) == 1
         self._convert = convert
         self._filled = filled
@@ -214,6 +217,8 @@ class State:
                 native.shw_py_columns_add_to_state(columns, self._handle, its_layouts, rank)
         if self._objects:
             self._add_objects()
+        if self._mapping is not None:
+            self._handle = native.shw_state_map(self._handle, self._mapping._handle)
 
     def _add_objects(self) -> None:
         contents = [_content(entry.value, _shown(entry.name)) for entry in self._objects]
@@ -227,6 +232,14 @@ class State:
         """Names of the tensors, in the order in which they were added."""
         found: list[str] = native.shw_py_state_names(self._handle)
         return found
+
+    def boxes(self) -> dict[str, tuple[tuple[int, ...], list[Box]]]:
+        """Name of each tensor to the shape of the whole and the boxes of it that this state holds, as (offsets, sizes)."""
+        held = {}
+        for index, name in enumerate(self.names()):
+            shape, pieces = native.shw_py_state_pieces(self._handle, index)
+            held[name] = (shape, [(offsets, sizes) for offsets, sizes, _ in pieces])
+        return held
 
     def object_names(self) -> list[str]:
         """Names of the byte objects."""

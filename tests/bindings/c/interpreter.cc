@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "tests/bindings/c/entries.h"
 #include "tests/bindings/c/files.h"
 
 namespace contract {
@@ -135,6 +136,7 @@ void Interpreter::make_state(const Json& step) {
       add_object(state.get(), entry);
     }
   }
+  if (step.contains("mapping")) state = mapped(state, member(step, "mapping"));
   states_[text_of(step, "id")] = std::move(state);
 }
 
@@ -157,6 +159,11 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
   const uint64_t path_offsets[] = {0, path.size()};
   const uint64_t shape_offsets[] = {0, global.size()};
   const uint64_t box_ranges[] = {0, 1};
+  const Json grid = entry.value("grid", Json::object());
+  const std::vector<int64_t> fragments = numbers_of(member(grid, "fragments"));
+  const std::vector<int64_t> indices = numbers_of(member(grid, "index"));
+  const uint64_t grid_offsets[] = {0, fragments.size()};
+  const int32_t replica_ids[] = {entry.value("replica", false) ? 1 : 0};
   shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
   batch.count = 1;
   batch.names = name.data();
@@ -171,8 +178,46 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
     batch.box_offsets = offsets.data();
     batch.box_sizes = host.shape.data();
   }
+  if (entry.contains("grid")) {
+    batch.grid_fragments = fragments.data();
+    batch.grid_indices = indices.data();
+    batch.grid_offsets = grid_offsets;
+  }
+  batch.replica_ids = replica_ids;
   shw_error* error = nullptr;
   check(shw_state_add_tensors(state, &batch, &error), &error);
+}
+
+// The state that the rules make of this one, which goes.
+State Interpreter::mapped(const State& state, const Json& rules) {
+  Texts names;
+  std::vector<int64_t> values;
+  const Json parameters = rules.value("parameters", Json::object());
+  for (const auto& [name, value] : parameters.items()) {
+    names.add(name);
+    values.push_back(value.get<int64_t>());
+  }
+  const std::string json = text_of(rules, "json");
+  const std::string shipped = text_of(rules, "shipped");
+  shw_mapping_spec spec = SHW_MAPPING_SPEC_INIT;
+  if (rules.contains("shipped")) {
+    spec.shipped = shipped.c_str();
+  } else {
+    spec.json = json.data();
+    spec.json_size = json.size();
+  }
+  spec.parameter_names = names.blob.data();
+  spec.parameter_name_offsets = names.offsets.data();
+  spec.parameter_values = values.data();
+  spec.parameter_count = values.size();
+  shw_error* error = nullptr;
+  shw_mapping* mapping = nullptr;
+  check(shw_mapping_create(&spec, &mapping, &error), &error);
+  shw_state* made = nullptr;
+  const shw_status status = shw_state_map(state.get(), mapping, &made, &error);
+  shw_mapping_release(mapping);
+  check(status, &error);
+  return State(made);
 }
 
 void Interpreter::add_object(shw_state* state, const Json& entry) {

@@ -50,6 +50,7 @@ class Interpreter {
   void make_state(const Json& step);
   void make_storage(const Json& step);
   void add_tensor(shw_state* state, const Json& entry);
+  static State mapped(const State& state, const Json& rules);
   void add_object(shw_state* state, const Json& entry);
   void save_or_load(const Json& step);
   void run_ranks(const Json& step);

@@ -100,7 +100,17 @@ class Runner(PlanningSteps):
             if name in tree and "path" not in entry:
                 return self.doubled(name, self.value_of(entry))
             self.place(tree, entry, name)
-        return shardwright.State(tree, writable=writable)
+        return shardwright.State(tree, writable=writable, mapping=self.mapping(step))
+
+    @staticmethod
+    def mapping(step):
+        if "mapping" not in step:
+            return None
+        rules = step["mapping"]
+        parameters = rules.get("parameters", {})
+        if "shipped" in rules:
+            return shardwright.Mapping.shipped(rules["shipped"], **parameters)
+        return shardwright.Mapping(rules["json"], **parameters)
 
     def doubled(self, name, value):
         """Two equal names have no form in a dict; flat arrays of addresses have."""
@@ -126,8 +136,11 @@ class Runner(PlanningSteps):
         if "zeros" in entry:
             return bytes(entry["zeros"])
         local = self.things[entry["tensor"]]
+        replica = entry.get("replica", False)
+        if "grid" in entry:
+            return Shard.of_grid(local.value, entry["grid"]["fragments"], entry["grid"]["index"], replica=replica)
         if "shape" not in entry:
-            return local.value
+            return Shard(local.value, local.shape, replica=True) if replica else local.value
         return Shard(local.value, tuple(entry["shape"]), boxes=((tuple(entry["offsets"]), local.shape),))
 
     def state(self, name, writable=False):

@@ -8,8 +8,8 @@ use crate::words::{convert_options, load_options, save_options};
 use crate::{Failure, HostPanic, files, ranks, torch};
 use serde_json::Value;
 use shardwright::{
-    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, HostStorage, Job, Kind, LoadPlanner, Location,
-    ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State, Storage, TensorSpec,
+    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Grid, HostStorage, Job, Kind, LoadPlanner, Location,
+    Mapping, ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State, Storage, TensorSpec,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -199,7 +199,7 @@ impl Interpreter {
             };
             state.add_object(&name, (kind, &bytes), &path, Kind::Auto)?;
         }
-        Ok(state)
+        if step["mapping"].is_null() { Ok(state) } else { state.mapped(&mapping(&step["mapping"])?) }
     }
 
     fn add_tensor(
@@ -214,7 +214,10 @@ impl Interpreter {
         let boxes = [(&offsets[..], &tensor.shape[..], 0)];
         let shard = entry["shape"].is_array().then_some(Shard { global_shape: &global, boxes: &boxes });
         let whole = TensorSpec::whole(name, tensor.dtype, &tensor.shape);
-        let spec = TensorSpec { path, strides: &strides, shard, ..whole };
+        let (fragments, index) = (numbers(&entry["grid"]["fragments"]), numbers(&entry["grid"]["index"]));
+        let grid = entry["grid"].is_object().then_some(Grid { fragments: &fragments, index: &index });
+        let replica = entry["replica"].as_bool().unwrap_or(false);
+        let spec = TensorSpec { path, strides: &strides, shard, grid, replica, ..whole };
         // SAFETY: the memory is leaked.
         unsafe { state.add_raw(&spec, tensor.memory()) }
     }
@@ -412,4 +415,17 @@ fn digest(checkpoint: &Checkpoint, name: &Value, algorithm: &Value) -> Result<St
     let name = text_of(name);
     let all = checkpoint.digests(algorithm)?;
     Ok(all.into_iter().find(|(n, _)| *n == name).map_or(String::new(), |(_, d)| d))
+}
+
+fn mapping(rules: &Value) -> Result<Mapping> {
+    let parameters: Vec<(&str, i64)> = rules["parameters"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.as_str(), value.as_i64().unwrap_or_default()))
+        .collect();
+    match rules["shipped"].as_str() {
+        Some(name) => Mapping::shipped(name, &parameters),
+        None => Mapping::parse(&text_of(&rules["json"]), &parameters),
+    }
 }

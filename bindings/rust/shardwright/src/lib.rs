@@ -47,8 +47,10 @@ mod job_description;
 mod layout;
 mod limits;
 mod load_exchange;
+mod mapping;
 mod megatron;
 mod memory;
+mod object_key;
 mod object_reader;
 mod options;
 mod planner;
@@ -77,6 +79,8 @@ pub use job::{Finished, Job, JobState};
 pub use job_description::{EstimateOptions, JobDescription, NodeExchange};
 pub use layout::{Layout, Piece, Placement};
 pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
+pub use mapping::Mapping;
+pub use object_key::ObjectKey;
 pub use object_reader::ObjectReader;
 pub use options::{
     Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
@@ -88,7 +92,7 @@ pub use report::{Report, Summary};
 pub use state::State;
 pub use storage::Storage;
 pub use tensor::Tensor;
-pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
+pub use tensor_batch::{Grid, RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
     GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, convert, latest, list_steps, load, load_all,
     load_async, load_async_at, load_at, load_into, prepare, prepare_at, reshard, save, save_async, save_async_at, save_at,

@@ -4,6 +4,7 @@
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::mapping::Mapping;
 use crate::options::Kind;
 use crate::report::Report;
 use crate::tensor_batch::{Bools, Owned, RawMemory, Shard, TensorBatch, TensorSpec};
@@ -194,17 +195,22 @@ impl<'a> State<'a> {
     }
 
     /// Adds a byte object, (content type, bytes), which are copied. `path`: nested path, empty = flat.
-    pub fn add_object(
+    pub fn add_object(&mut self, name: &str, content: (&str, &[u8]), path: &str, kind: Kind) -> Result<()> {
+        self.add_object_as(name, content, path, (kind, 0))
+    }
+
+    fn add_object_as(
         &mut self,
         name: &str,
         (content_type, data): (&str, &[u8]),
         path: &str,
-        kind: Kind,
+        (kind, replica_id): (Kind, i32),
     ) -> Result<()> {
         let name_offsets = [0, name.len() as u64];
         let data_offsets = [0, data.len() as u64];
         let type_offsets = [0, content_type.len() as u64];
         let kinds = [kind as i32];
+        let replica_ids = [replica_id];
         // SAFETY: a plain struct for which all zero is valid; everything is copied by the call.
         let mut batch: ffi::shw_object_batch = unsafe { std::mem::zeroed() };
         batch.struct_size = size_of::<ffi::shw_object_batch>() as u32;
@@ -219,7 +225,37 @@ impl<'a> State<'a> {
         batch.paths = path.as_ptr().cast();
         batch.path_offsets = path_offsets.as_ptr();
         batch.kinds = kinds.as_ptr();
+        batch.replica_ids = replica_ids.as_ptr();
         Ok(unsafe { raw::state_add_objects(self.handle, &batch) }?)
+    }
+
+    /// A state of what a mapping says of the entries of this one. Tensors are views of the same memory, so that nothing is
+    /// copied where parts come together; objects are copied, number by number. Bytes that this state owns keep its names.
+    /// INVALID_ARGUMENT for a rule that matches nothing, two that match one entry, and what does not fit.
+    ///
+    /// ```
+    /// use shardwright::{Mapping, State};
+    ///
+    /// let fused = [1.0f32, 2.0, 3.0, 4.0]; // [W; V]
+    /// let mut state = State::new();
+    /// state.add("mlp.linear_fc1.bias", &[4], &fused)?;
+    /// let rules = r#"{"schema": 1, "rules": [{"match": "*.linear_fc1.bias",
+    ///     "steps": [{"split": {"axis": 0, "suffixes": ["_w", "_v"]}}]}]}"#;
+    /// let state = state.mapped(&Mapping::parse(rules, &[])?)?;
+    /// assert_eq!(state.tensor_names(), ["mlp.linear_fc1.bias_w", "mlp.linear_fc1.bias_v"]);
+    /// # Ok::<(), shardwright::Error>(())
+    /// ```
+    pub fn mapped(mut self, mapping: &Mapping) -> Result<State<'a>> {
+        // SAFETY: both handles live as long as their owners; the new state keeps what it needs of the old one.
+        let handle = unsafe { raw::state_map(self.handle, mapping.handle()) }?;
+        // SAFETY: owned until here, and replaced.
+        unsafe { ffi::shw_state_release(std::mem::replace(&mut self.handle, handle)) };
+        Ok(self)
+    }
+
+    /// As [`State::add_object`] for what another rank saves: loads fill it.
+    pub fn add_replica_object(&mut self, name: &str, content: (&str, &[u8]), path: &str, kind: Kind) -> Result<()> {
+        self.add_object_as(name, content, path, (kind, 1))
     }
 
     /// Names of the tensors in order.

@@ -19,6 +19,16 @@ pub struct Shard<'a> {
     pub boxes: &'a [(&'a [i64], &'a [i64], i64)],
 }
 
+/// Which part of a grid a tensor is, as Megatron Core describes shards. Values beyond the extents of the local shape come
+/// first and are axes that it lacks and has extent 1 on.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid<'a> {
+    /// Into how many equal parts each axis of the whole tensor is cut.
+    pub fragments: &'a [i64],
+    /// The part, on each axis.
+    pub index: &'a [i64],
+}
+
 /// What a tensor is, apart from its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorSpec<'b> {
@@ -34,14 +44,28 @@ pub struct TensorSpec<'b> {
     pub strides: &'b [i64],
     /// Who holds the entry.
     pub kind: Kind,
-    /// Boxes of a larger tensor; none = the tensor is whole.
+    /// Boxes of a larger tensor; none = the tensor is whole, or part of a grid.
     pub shard: Option<Shard<'b>>,
+    /// Part of a grid. A batch has tensors of grids or tensors with a shard or a layout.
+    pub grid: Option<Grid<'b>>,
+    /// Another rank saves it; loads fill it.
+    pub replica: bool,
 }
 
 impl<'b> TensorSpec<'b> {
     /// A whole row-major tensor.
     pub fn whole(name: &'b str, dtype: DType, shape: &'b [i64]) -> TensorSpec<'b> {
-        TensorSpec { name, path: "", dtype, shape, strides: &[], kind: Kind::Auto, shard: None }
+        TensorSpec {
+            name,
+            path: "",
+            dtype,
+            shape,
+            strides: &[],
+            kind: Kind::Auto,
+            shard: None,
+            grid: None,
+            replica: false,
+        }
     }
 
     /// Bytes that a row-major tensor fills; the library checks those that a strided one lies in.
@@ -64,6 +88,13 @@ impl<'b> TensorSpec<'b> {
         let rank = self.shape.len();
         if !self.strides.is_empty() && self.strides.len() != rank {
             return Err(invalid(self.name, format!("{} strides for a shape of {rank} extents", self.strides.len())));
+        }
+        if let Some(grid) = &self.grid {
+            let (fragments, index) = (grid.fragments.len(), grid.index.len());
+            if fragments != index || fragments < rank {
+                let text = format!("{fragments} fragments and {index} indices for a shape of {rank} extents");
+                return Err(invalid(self.name, text));
+            }
         }
         let Some(shard) = &self.shard else { return Ok(()) };
         let rank = shard.global_shape.len();
@@ -159,6 +190,8 @@ pub struct TensorBatch<'a> {
     shapes: Vec<i64>,
     strides: Vec<i64>, // as many as extents; of any value where the tensor is row-major
     boxes: Boxes,
+    grids: Grids,
+    replica_ids: Vec<i32>,
     layouts: Layouts,
     pub(crate) owned: Vec<(String, Owned)>,
     pub(crate) bools: Vec<Bools>,
@@ -192,6 +225,8 @@ impl<'a> TensorBatch<'a> {
             shapes: Vec::new(),
             strides: Vec::new(),
             boxes: Boxes::new(),
+            grids: Grids::new(),
+            replica_ids: Vec::new(),
             layouts: Layouts::default(),
             owned: Vec::new(),
             bools: Vec::new(),
@@ -226,6 +261,8 @@ impl<'a> TensorBatch<'a> {
         self.strides.extend_from_slice(spec.strides);
         self.strides.resize(self.shapes.len(), 0);
         self.boxes.push(spec);
+        self.grids.push(spec);
+        self.replica_ids.push(i32::from(spec.replica));
         self.layouts.indices.push(0);
         Ok(())
     }
@@ -259,6 +296,22 @@ impl<'a> TensorBatch<'a> {
         data: &'a mut [T],
     ) -> Result<()> {
         self.add_elements_mut(&TensorSpec { shard: Some(shard), ..TensorSpec::whole(name, T::DTYPE, shape) }, data)
+    }
+
+    /// Adds one part of a grid, to be saved; `shape` is that of the part.
+    pub fn add_grid_part<T: Element>(&mut self, name: &str, shape: &[i64], grid: Grid, data: &'a [T]) -> Result<()> {
+        self.add_spec(&TensorSpec { grid: Some(grid), ..TensorSpec::whole(name, T::DTYPE, shape) }, as_bytes(data))
+    }
+
+    /// As [`TensorBatch::add_grid_part`], to be filled by a load (it may be saved too).
+    pub fn add_grid_part_mut<T: Element>(
+        &mut self,
+        name: &str,
+        shape: &[i64],
+        grid: Grid,
+        data: &'a mut [T],
+    ) -> Result<()> {
+        self.add_elements_mut(&TensorSpec { grid: Some(grid), ..TensorSpec::whole(name, T::DTYPE, shape) }, data)
     }
 
     /// Adds a tensor as `spec` describes it, whole or a shard, in borrowed bytes, to be saved. INVALID_ARGUMENT when they do
@@ -369,7 +422,9 @@ impl<'a> TensorBatch<'a> {
         batch.paths = self.paths.bytes.as_ptr().cast();
         batch.path_offsets = self.paths.offsets.as_ptr();
         batch.kinds = self.kinds.as_ptr();
+        batch.replica_ids = self.replica_ids.as_ptr();
         self.boxes.place(&mut batch);
+        self.grids.place(&mut batch);
         let handles = self.layouts.handles();
         self.layouts.place(&handles, &mut batch);
         call(&batch)
@@ -447,6 +502,37 @@ impl Boxes {
         batch.box_offsets = self.offsets.as_ptr();
         batch.box_sizes = self.sizes.as_ptr();
         batch.local_offsets = self.starts.as_ptr();
+    }
+}
+
+/// Grids of all tensors back to back; none for a tensor without.
+struct Grids {
+    fragments: Vec<i64>,
+    indices: Vec<i64>,
+    offsets: Vec<u64>,
+}
+
+impl Grids {
+    fn new() -> Grids {
+        Grids { fragments: Vec::new(), indices: Vec::new(), offsets: vec![0] }
+    }
+
+    fn push(&mut self, spec: &TensorSpec) {
+        if let Some(grid) = &spec.grid {
+            self.fragments.extend_from_slice(grid.fragments);
+            self.indices.extend_from_slice(grid.index);
+        }
+        self.offsets.push(self.fragments.len() as u64);
+    }
+
+    /// Points the batch to the columns; self must outlive its use.
+    fn place(&self, batch: &mut ffi::shw_tensor_batch) {
+        if self.fragments.is_empty() {
+            return;
+        }
+        batch.grid_fragments = self.fragments.as_ptr();
+        batch.grid_indices = self.indices.as_ptr();
+        batch.grid_offsets = self.offsets.as_ptr();
     }
 }
 

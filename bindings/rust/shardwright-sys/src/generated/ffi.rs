@@ -36,6 +36,12 @@ pub struct shw_state {
 }
 
 #[repr(C)]
+pub struct shw_mapping {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
 pub struct shw_plan {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
@@ -274,6 +280,7 @@ pub const SHW_KIND_SHARDED: i32 = 2;
 pub const SHW_KIND_RANK_LOCAL: i32 = 3;
 pub const SHW_TENSOR_BATCH_SIZE_V1: u32 = 144;
 pub const SHW_OBJECT_BATCH_SIZE_V1: u32 = 88;
+pub const SHW_MAPPING_SPEC_SIZE_V1: u32 = 64;
 pub const SHW_PLAN_LOCAL_SAVE: i32 = 1;
 pub const SHW_PLAN_WRITE_LIST: i32 = 2;
 pub const SHW_PLAN_LOAD: i32 = 3;
@@ -1070,6 +1077,10 @@ pub struct shw_tensor_batch {
     pub kinds: *const i32,
     pub rank: i32,
     pub reserved0: i32,
+    pub grid_fragments: *const i64,
+    pub grid_indices: *const i64,
+    pub grid_offsets: *const u64,
+    pub replica_ids: *const i32,
 }
 
 #[repr(C)]
@@ -1087,6 +1098,24 @@ pub struct shw_object_batch {
     pub paths: *const c_char,
     pub path_offsets: *const u64,
     pub kinds: *const i32,
+    pub grid_shapes: *const i64,
+    pub grid_indices: *const i64,
+    pub grid_offsets: *const u64,
+    pub replica_ids: *const i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_mapping_spec {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub json: *const c_char,
+    pub json_size: u64,
+    pub shipped: *const c_char,
+    pub parameter_names: *const c_char,
+    pub parameter_name_offsets: *const u64,
+    pub parameter_values: *const i64,
+    pub parameter_count: u64,
 }
 
 #[repr(C)]
@@ -1956,6 +1985,26 @@ unsafe extern "C" {
         kind: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes the name of an object that is the cell `cell` of a grid of `shape`, both of `ndim` (1 to 64) values: the key, "/shard_", the cell joined by ".", "_", the shape joined by ".", as in "key/shard_0.3_1.8". `out`: the text as a buffer of one part.
+    pub fn shw_object_key(
+        key: *const c_char,
+        key_size: u64,
+        cell: *const i64,
+        shape: *const i64,
+        ndim: i32,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Takes such a name apart: the key is its first `key_size` bytes (the last "/shard_" counts, so any key comes back), and `values` receives the cell, then the shape, half of `size` values each; BUFFER_TOO_SMALL, nothing else written, when `size` is above `capacity`. The last extent is -1 where older names leave it out.
+    pub fn shw_object_key_parse(
+        name: *const c_char,
+        name_size: u64,
+        values: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        key_size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Number of tensors; they are numbered from 0 in the order in which they were added.
     pub fn shw_state_tensor_count(state: *const shw_state) -> u64;
     /// Number of objects, numbered from 0 like tensors.
@@ -1969,6 +2018,24 @@ unsafe extern "C" {
         state: *const shw_state,
         index: u64,
         out: *mut shw_tensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes the shape of the whole tensor; `size` receives the number of extents. BUFFER_TOO_SMALL, nothing else written, when it is above `capacity`.
+    pub fn shw_state_global_shape(
+        state: *const shw_state,
+        index: u64,
+        extents: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes the boxes of a tensor that the state holds: for each box its offsets, then its sizes, as many values as the whole tensor has extents each. `size` and `capacity` count values, as in shw_state_global_shape.
+    pub fn shw_state_boxes(
+        state: *const shw_state,
+        index: u64,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Name of an object; "" when there is none. Borrowed until the state changes or is released.
@@ -1997,6 +2064,23 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the state; planners and jobs that use it keep it alive. DLPack deleters run here, or in the release of the last user. NULL is allowed.
     pub fn shw_state_release(state: *mut shw_state);
+    /// Fills a spec with zeros and its size, as SHW_MAPPING_SPEC_INIT does. NULL is skipped.
+    pub fn shw_mapping_spec_init(spec: *mut shw_mapping_spec, struct_size: u32);
+    /// Makes a mapping; everything in `spec` is copied. INVALID_ARGUMENT names line, rule and member of what is wrong, and parameters that are missing or not known.
+    pub fn shw_mapping_create(
+        spec: *const shw_mapping_spec,
+        out: *mut *mut shw_mapping,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none, axes that are not divided, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    pub fn shw_state_map(
+        state: *const shw_state,
+        mapping: *const shw_mapping,
+        out: *mut *mut shw_state,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the mapping; states that it made do not need it. NULL is allowed.
+    pub fn shw_mapping_release(mapping: *mut shw_mapping);
     /// Fills an item with zeros and its size, as SHW_PLAN_ITEM_INIT does. NULL is skipped.
     pub fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32);
     /// Checks a plan buffer of any kind in all respects; the first finding is the error.
@@ -4009,6 +4093,36 @@ mod dispatch {
         }
     }
 
+    /// Makes the name of an object that is the cell `cell` of a grid of `shape`, both of `ndim` (1 to 64) values: the key, "/shard_", the cell joined by ".", "_", the shape joined by ".", as in "key/shard_0.3_1.8". `out`: the text as a buffer of one part.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_object_key(
+        key: *const c_char,
+        key_size: u64,
+        cell: *const i64,
+        shape: *const i64,
+        ndim: i32,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().object_key.unwrap_unchecked())(key, key_size, cell, shape, ndim, out, err) }
+    }
+
+    /// Takes such a name apart: the key is its first `key_size` bytes (the last "/shard_" counts, so any key comes back), and `values` receives the cell, then the shape, half of `size` values each; BUFFER_TOO_SMALL, nothing else written, when `size` is above `capacity`. The last extent is -1 where older names leave it out.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_object_key_parse(
+        name: *const c_char,
+        name_size: u64,
+        values: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        key_size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().object_key_parse.unwrap_unchecked())(name, name_size, values, capacity, size, key_size, err) }
+    }
+
     /// Number of tensors; they are numbered from 0 in the order in which they were added.
     /// # Safety
     /// As in C.
@@ -4047,6 +4161,34 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().state_tensor.unwrap_unchecked())(state, index, out, err) }
+    }
+
+    /// Writes the shape of the whole tensor; `size` receives the number of extents. BUFFER_TOO_SMALL, nothing else written, when it is above `capacity`.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_global_shape(
+        state: *const shw_state,
+        index: u64,
+        extents: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_global_shape.unwrap_unchecked())(state, index, extents, capacity, size, err) }
+    }
+
+    /// Writes the boxes of a tensor that the state holds: for each box its offsets, then its sizes, as many values as the whole tensor has extents each. `size` and `capacity` count values, as in shw_state_global_shape.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_boxes(
+        state: *const shw_state,
+        index: u64,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_boxes.unwrap_unchecked())(state, index, boxes, capacity, size, err) }
     }
 
     /// Name of an object; "" when there is none. Borrowed until the state changes or is released.
@@ -4108,6 +4250,43 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_state_release(state: *mut shw_state) {
         unsafe { (table().state_release.unwrap_unchecked())(state) }
+    }
+
+    /// Fills a spec with zeros and its size, as SHW_MAPPING_SPEC_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_mapping_spec_init(spec: *mut shw_mapping_spec, struct_size: u32) {
+        unsafe { (table().mapping_spec_init.unwrap_unchecked())(spec, struct_size) }
+    }
+
+    /// Makes a mapping; everything in `spec` is copied. INVALID_ARGUMENT names line, rule and member of what is wrong, and parameters that are missing or not known.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_mapping_create(
+        spec: *const shw_mapping_spec,
+        out: *mut *mut shw_mapping,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().mapping_create.unwrap_unchecked())(spec, out, err) }
+    }
+
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none, axes that are not divided, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_map(
+        state: *const shw_state,
+        mapping: *const shw_mapping,
+        out: *mut *mut shw_state,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_map.unwrap_unchecked())(state, mapping, out, err) }
+    }
+
+    /// Releases the mapping; states that it made do not need it. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_mapping_release(mapping: *mut shw_mapping) {
+        unsafe { (table().mapping_release.unwrap_unchecked())(mapping) }
     }
 
     /// Fills an item with zeros and its size, as SHW_PLAN_ITEM_INIT does. NULL is skipped.

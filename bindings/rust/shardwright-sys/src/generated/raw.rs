@@ -338,6 +338,42 @@ pub unsafe fn state_add_object(
     Ok(())
 }
 
+/// Makes the name of an object that is the cell `cell` of a grid of `shape`, both of `ndim` (1 to 64) values: the key, "/shard_", the cell joined by ".", "_", the shape joined by ".", as in "key/shard_0.3_1.8". `out`: the text as a buffer of one part.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn object_key(
+    key: &[u8],
+    cell: *const i64,
+    shape: *const i64,
+    ndim: i32,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_object_key(key.as_ptr().cast(), key.len() as u64, cell, shape, ndim, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Takes such a name apart: the key is its first `key_size` bytes (the last "/shard_" counts, so any key comes back), and `values` receives the cell, then the shape, half of `size` values each; BUFFER_TOO_SMALL, nothing else written, when `size` is above `capacity`. The last extent is -1 where older names leave it out.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn object_key_parse(
+    name: &[u8],
+    values: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+    key_size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_object_key_parse(name.as_ptr().cast(), name.len() as u64, values, capacity, size, key_size, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Describes the local memory of a tensor; `out` borrows until the state changes or is released.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -348,6 +384,38 @@ pub unsafe fn state_tensor(state: *const shw_state, index: u64) -> Result<shw_te
     let status = unsafe { ffi::shw_state_tensor(state, index, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
+}
+
+/// Writes the shape of the whole tensor; `size` receives the number of extents. BUFFER_TOO_SMALL, nothing else written, when it is above `capacity`.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_global_shape(
+    state: *const shw_state,
+    index: u64,
+    extents: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_global_shape(state, index, extents, capacity, size, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Writes the boxes of a tensor that the state holds: for each box its offsets, then its sizes, as many values as the whole tensor has extents each. `size` and `capacity` count values, as in shw_state_global_shape.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_boxes(
+    state: *const shw_state,
+    index: u64,
+    boxes: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_boxes(state, index, boxes, capacity, size, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
 }
 
 /// Finds a tensor by name; `out` receives its number.
@@ -372,6 +440,28 @@ pub unsafe fn state_find_object(state: *const shw_state, name: &[u8]) -> Result<
     let status = unsafe {
         ffi::shw_state_find_object(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
     };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a mapping; everything in `spec` is copied. INVALID_ARGUMENT names line, rule and member of what is wrong, and parameters that are missing or not known.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn mapping_create(spec: *const shw_mapping_spec) -> Result<*mut shw_mapping, RawError> {
+    let mut out = MaybeUninit::<*mut shw_mapping>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_mapping_create(spec, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none, axes that are not divided, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_map(state: *const shw_state, mapping: *const shw_mapping) -> Result<*mut shw_state, RawError> {
+    let mut out = MaybeUninit::<*mut shw_state>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_map(state, mapping, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

@@ -37,6 +37,9 @@ public final class HostTensor {
     private long[] localOffsets = {};
     private Layout layout;
     private int rank;
+    private long[] gridFragments;
+    private long[] gridIndex;
+    private boolean replica;
 
     private HostTensor(HostMemory memory, DType dtype, long[] shape) {
         this.memory = memory;
@@ -53,6 +56,9 @@ public final class HostTensor {
         localOffsets = other.localOffsets;
         layout = other.layout;
         rank = other.rank;
+        gridFragments = other.gridFragments;
+        gridIndex = other.gridIndex;
+        replica = other.replica;
     }
 
     /**
@@ -147,6 +153,8 @@ public final class HostTensor {
         made.boxes = List.copyOf(parts);
         made.localOffsets = starts.clone();
         made.layout = null;
+        made.gridFragments = null;
+        made.gridIndex = null;
         return made;
     }
 
@@ -182,6 +190,42 @@ public final class HostTensor {
         made.rank = rank;
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
         made.kind = kind == Kind.AUTO ? Kind.SHARDED : kind;
+        return made;
+    }
+
+    /**
+     * This tensor as one part of a grid, as Megatron Core describes shards.
+     *
+     * @param fragments into how many equal parts each axis of the whole tensor is cut
+     * @param index the part that this tensor is, on each axis; values beyond its dimensions come first and are axes that it
+     *     lacks and has extent 1 on
+     * @return a new value
+     * @throws InvalidArgumentException for counts that do not fit together
+     */
+    public HostTensor gridPart(long[] fragments, long... index) {
+        if (fragments.length != index.length || fragments.length < shape.length) {
+            throw Invalid.parameter("index", fragments.length + " fragments and " + index.length + " indices for "
+                    + shape.length + " dimensions");
+        }
+        HostTensor made = new HostTensor(this);
+        made.globalShape = null;
+        made.boxes = Collections.emptyList();
+        made.localOffsets = new long[0];
+        made.layout = null;
+        made.gridFragments = fragments.clone();
+        made.gridIndex = index.clone();
+        return made;
+    }
+
+    /**
+     * The same as a replica: another rank saves it, loads fill it.
+     *
+     * @param value whether it is one
+     * @return a new value
+     */
+    public HostTensor replica(boolean value) {
+        HostTensor made = new HostTensor(this);
+        made.replica = value;
         return made;
     }
 
@@ -222,7 +266,7 @@ public final class HostTensor {
 
     private TensorAccess.Dense dense(String name, Uses uses) {
         check(name);
-        if (strides != null || globalShape != null) {
+        if (strides != null || globalShape != null || gridFragments != null) {
             throw Invalid.entry(name, "the tensor is strided or part of a larger one; it must be dense and whole");
         }
         memory.beforeSave();
@@ -245,6 +289,25 @@ public final class HostTensor {
 
     boolean isStrided() {
         return strides != null;
+    }
+
+    TensorColumns.Form form() {
+        if (gridFragments != null) {
+            return TensorColumns.Form.GRIDS;
+        }
+        return globalShape == null ? TensorColumns.Form.WHOLE : TensorColumns.Form.BOXES;
+    }
+
+    long[] gridFragments() {
+        return gridFragments;
+    }
+
+    long[] gridIndex() {
+        return gridIndex;
+    }
+
+    boolean isReplica() {
+        return replica;
     }
 
     /** null = whole. */

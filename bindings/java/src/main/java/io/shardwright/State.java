@@ -16,6 +16,7 @@ import io.shardwright.internal.Uses;
 import io.shardwright.internal.shw_nativeJNI;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,13 +33,13 @@ public final class State extends Handle {
     private final Map<String, HostTensor> tensors;
     private final Map<String, String> tensorPaths;
 
-    private State(long handle, Uses uses, Builder from) {
+    private State(long handle, Uses uses, Map<String, HostTensor> tensors, Map<String, String> paths) {
         super(handle, Leak.WARN, h -> {
             shw_nativeJNI.shw_state_release(h);
             uses.close();
         });
-        tensors = Collections.unmodifiableMap(new LinkedHashMap<>(from.tensors));
-        tensorPaths = new LinkedHashMap<>(from.paths);
+        this.tensors = Collections.unmodifiableMap(new LinkedHashMap<>(tensors));
+        tensorPaths = new LinkedHashMap<>(paths);
     }
 
     /**
@@ -152,6 +153,26 @@ public final class State extends Handle {
         return tree.root();
     }
 
+    /**
+     * A state of what a mapping says of the entries of this one. Tensors are views of the same memory, so that nothing is
+     * copied where parts come together; objects are copied, and what a load finds is in the new state. This one stays open,
+     * and nothing is loaded into both at a time. {@link #tensor} knows the names of this state.
+     *
+     * @param mapping the rules
+     * @return the new state
+     * @throws InvalidArgumentException for a rule that matches nothing, two that match one entry, and what does not fit
+     */
+    public State mapped(Mapping mapping) {
+        Uses uses = new Uses();
+        try {
+            long made = mapping.map(uses.of(this));
+            return new State(made, uses, tensors, tensorPaths);
+        } catch (Throwable e) {
+            uses.close();
+            throw e;
+        }
+    }
+
     /** Copies heap arrays to where native code reads them. */
     void beforeSave() {
         tensors.values().forEach(t -> t.memory().beforeSave());
@@ -176,8 +197,7 @@ public final class State extends Handle {
     public static final class Builder {
         private final Map<String, HostTensor> tensors = new LinkedHashMap<>();
         private final Map<String, String> paths = new LinkedHashMap<>();
-        private final TensorColumns whole = new TensorColumns(false);
-        private final TensorColumns sharded = new TensorColumns(true);
+        private final Map<TensorColumns.Form, TensorColumns> columns = new EnumMap<>(TensorColumns.Form.class);
         private final ObjectColumns objects = new ObjectColumns();
 
         private Builder() {}
@@ -203,7 +223,7 @@ public final class State extends Handle {
          */
         public Builder add(String name, String path, HostTensor tensor) {
             Objects.requireNonNull(path, "path");
-            (tensor.globalShape() == null ? whole : sharded).add(name, path, tensor);
+            columns.computeIfAbsent(tensor.form(), TensorColumns::new).add(name, path, tensor);
             tensors.put(name, tensor);
             paths.put(name, path);
             return this;
@@ -268,7 +288,23 @@ public final class State extends Handle {
          * @return this
          */
         public Builder object(String name, String path, String contentType, byte[] bytes, Kind kind) {
+            return object(name, path, contentType, bytes, kind, false);
+        }
+
+        /**
+         * Adds a byte object that another rank may save.
+         *
+         * @param name fully qualified name; cells of grids have those of {@link ObjectKey#name}
+         * @param path nested path as JSON array text; empty = flat
+         * @param contentType e.g. {@code application/json}
+         * @param bytes the content, copied
+         * @param kind who holds it
+         * @param replica another rank saves it, loads fill it
+         * @return this
+         */
+        public Builder object(String name, String path, String contentType, byte[] bytes, Kind kind, boolean replica) {
             objects.add(name, path, contentType, bytes.clone(), kind);
+            objects.replicas.add(replica ? 1 : 0);
             return this;
         }
 
@@ -295,10 +331,9 @@ public final class State extends Handle {
             long handle = shw_nativeJNI.shw_state_create();
             Uses uses = new Uses();
             try {
-                whole.addTo(handle, uses);
-                sharded.addTo(handle, uses);
+                columns.values().forEach(each -> each.addTo(handle, uses));
                 objects.addTo(handle);
-                return new State(handle, uses, this);
+                return new State(handle, uses, tensors, paths);
             } catch (Throwable e) {
                 shw_nativeJNI.shw_state_release(handle);
                 uses.close();
@@ -314,6 +349,7 @@ public final class State extends Handle {
         private final List<String> contentTypes = new ArrayList<>();
         private final List<byte[]> contents = new ArrayList<>();
         private final List<Kind> kinds = new ArrayList<>();
+        private final List<Integer> replicas = new ArrayList<>();
 
         void add(String name, String path, String contentType, byte[] bytes, Kind kind) {
             names.add(Objects.requireNonNull(name, "name"));
@@ -342,6 +378,7 @@ public final class State extends Handle {
             batch.paths = pathBlob.bytes;
             batch.pathOffsets = pathBlob.offsets;
             batch.kinds = kinds.stream().mapToInt(Kind::number).toArray();
+            batch.replicaIds = replicas.stream().mapToInt(Integer::intValue).toArray();
             shw_nativeJNI.shw_state_add_objects(state, batch);
         }
     }

@@ -14,17 +14,20 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Tensors of a state, either all whole or all parts of larger ones. Not thread-safe. */
+/** Tensors of a state, all of one form. Not thread-safe. */
 final class TensorColumns {
-    private static final int FACTS = 7;
+    private static final int FACTS = 8;
 
-    private final boolean sharded;
+    /** Whole tensors, boxes of larger ones, parts of grids. */
+    enum Form { WHOLE, BOXES, GRIDS }
+
+    private final Form form;
     private final List<String> names = new ArrayList<>();
     private final List<String> paths = new ArrayList<>();
     private final List<HostTensor> tensors = new ArrayList<>();
 
-    TensorColumns(boolean sharded) {
-        this.sharded = sharded;
+    TensorColumns(Form form) {
+        this.form = form;
     }
 
     void add(String name, String path, HostTensor tensor) {
@@ -56,6 +59,7 @@ final class TensorColumns {
             facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
             facts[at + 5] = tensor.kind().number();
             facts[at + 6] = layouts.number(names.get(i), tensor);
+            facts[at + 7] = tensor.isReplica() ? 1 : 0;
             shapes.addAll(shape);
             if (strided) {
                 strides.addAll(tensor.stridesOrDense());
@@ -63,13 +67,14 @@ final class TensorColumns {
         }
         Text.Blob nameBlob = Text.Blob.ofTexts(names);
         Text.Blob pathBlob = Text.Blob.ofTexts(paths);
-        Boxes boxes = sharded ? new Boxes(tensors) : Boxes.NONE;
+        Boxes boxes = form == Form.BOXES ? new Boxes(tensors) : Boxes.NONE;
+        Grids grids = form == Form.GRIDS ? new Grids(tensors) : Grids.NONE;
         try (Uses during = new Uses()) {
             long[] handles = layouts.numbers.keySet().stream().mapToLong(during::of).toArray();
             shw_nativeJNI.shw_java_state_add_tensors(state, count, nameBlob.bytes, nameBlob.offsets, facts,
                     shapes.toArray(), strided ? strides.toArray() : null, boxes.globalShapes, boxes.globalShapeOffsets,
                     boxes.ranges, boxes.offsets, boxes.sizes, boxes.localOffsets, handles, handles.length, layouts.rank,
-                    pathBlob.bytes, pathBlob.offsets);
+                    pathBlob.bytes, pathBlob.offsets, grids.fragments, grids.indices, grids.ends);
         }
     }
 
@@ -91,6 +96,36 @@ final class TensorColumns {
             rank = tensor.rank();
             numbers.putIfAbsent(layout, numbers.size() + 1);
             return numbers.get(layout);
+        }
+    }
+
+    /** Grids of all tensors as flat arrays; all null without. */
+    private static final class Grids {
+        static final Grids NONE = new Grids();
+
+        final long[] fragments;
+        final long[] indices;
+        final long[] ends;
+
+        private Grids() {
+            fragments = null;
+            indices = null;
+            ends = null;
+        }
+
+        Grids(List<HostTensor> tensors) {
+            LongList counts = new LongList();
+            LongList parts = new LongList();
+            LongList gridEnds = new LongList();
+            gridEnds.add(0);
+            for (HostTensor tensor : tensors) {
+                counts.addAll(tensor.gridFragments());
+                parts.addAll(tensor.gridIndex());
+                gridEnds.add(counts.size());
+            }
+            fragments = counts.toArray();
+            indices = parts.toArray();
+            ends = gridEnds.toArray();
         }
     }
 

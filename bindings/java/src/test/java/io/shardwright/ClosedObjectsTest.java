@@ -64,6 +64,7 @@ class ClosedObjectsTest {
         all.put("Collective", Collective.single());
         all.put("Tensor", Tensor.zeros(DType.FLOAT32, 2));
         all.put("Layout", Layout.of(new long[] {2}, Placement.shard(0)));
+        all.put("Mapping", Mapping.shipped("swiglu", Map.of()));
         all.put("Loaded", Shardwright.load(path));
         Checkpoint checkpoint = Checkpoint.open(path);
         all.put("Checkpoint", checkpoint);

@@ -16,6 +16,7 @@ import io.shardwright.HostTensor;
 import io.shardwright.Job;
 import io.shardwright.Kind;
 import io.shardwright.LoadOptions;
+import io.shardwright.Mapping;
 import io.shardwright.Missing;
 import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
@@ -41,6 +42,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -277,10 +279,7 @@ final class Interpreter implements AutoCloseable {
             String name = Values.text(entry, "name");
             String path = Values.text(entry, "path");
             if (entry.has("tensor")) {
-                HostTensor tensor = tensors.get(Values.text(entry, "tensor")).tensor();
-                boolean part = entry.has("shape");
-                builder.add(name, path, part
-                        ? tensor.partOf(Values.numbers(entry, "shape"), Values.numbers(entry, "offsets")) : tensor);
+                builder.add(name, path, placed(entry, tensors.get(Values.text(entry, "tensor")).tensor()));
             } else if (entry.has("json")) {
                 byte[] text = Values.text(entry, "json").getBytes(StandardCharsets.UTF_8);
                 builder.object(name, path, "application/json", text, Kind.AUTO);
@@ -290,7 +289,26 @@ final class Interpreter implements AutoCloseable {
                 builder.object(name, path, "application/octet-stream", bytes, Kind.AUTO);
             }
         }
-        return keep(builder.build());
+        State state = keep(builder.build());
+        return step.has("mapping") ? keep(state.mapped(mapping(step.getAsJsonObject("mapping")))) : state;
+    }
+
+    private static HostTensor placed(JsonObject entry, HostTensor tensor) {
+        HostTensor made = tensor.replica(entry.has("replica"));
+        if (entry.has("grid")) {
+            JsonObject grid = entry.getAsJsonObject("grid");
+            return made.gridPart(Values.numbers(grid, "fragments"), Values.numbers(grid, "index"));
+        }
+        return entry.has("shape") ? made.partOf(Values.numbers(entry, "shape"), Values.numbers(entry, "offsets")) : made;
+    }
+
+    private static Mapping mapping(JsonObject rules) {
+        Map<String, Long> parameters = new LinkedHashMap<>();
+        if (rules.has("parameters")) {
+            rules.getAsJsonObject("parameters").entrySet().forEach(e -> parameters.put(e.getKey(), e.getValue().getAsLong()));
+        }
+        return rules.has("shipped") ? Mapping.shipped(Values.text(rules, "shipped"), parameters)
+                : Mapping.of(Values.text(rules, "json"), parameters);
     }
 
     private static void expectTensor(JsonObject step, Memory tensor) {

@@ -14,7 +14,7 @@
 
 #include "core/base/result.h"
 
-namespace shardwright::job_description {
+namespace shardwright {
 
 struct JsonLimits {
   size_t text_bytes = size_t{64} << 20;
@@ -92,4 +92,4 @@ struct TextPosition {
 };
 TextPosition position_in(std::string_view text, size_t offset);
 
-}  // namespace shardwright::job_description
+}  // namespace shardwright

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/job_description/json_tree.h"
+#include "core/base/json_tree.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "tests/core/plan/world.h"
+#include "tests/support/expect_failure.h"
 
-namespace shardwright::job_description {
+namespace shardwright {
 namespace {
 
 std::string place(JsonValueView value) {
@@ -84,4 +84,4 @@ TEST(JsonTree, IsBounded) {
 }
 
 }  // namespace
-}  // namespace shardwright::job_description
+}  // namespace shardwright

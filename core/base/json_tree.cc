@@ -3,7 +3,7 @@
 // The reader gives events, one per token, without positions. A cursor of our own follows it: at an
 // event everything up to the end of that token has been found well-formed, so the token is the next
 // thing behind blanks, commas and colons, and its end needs no more than a look at its characters.
-#include "core/job_description/json_tree.h"
+#include "core/base/json_tree.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +14,7 @@
 
 #include "core/base/text.h"
 
-namespace shardwright::job_description {
+namespace shardwright {
 namespace {
 
 constexpr std::string_view kBetweenTokens = " \t\r\n,:";
@@ -274,4 +274,4 @@ Status JsonValueView::wrong_key(std::string_view what) const {
   return wrong_at(tree_->source_, key_offset(), what);
 }
 
-}  // namespace shardwright::job_description
+}  // namespace shardwright

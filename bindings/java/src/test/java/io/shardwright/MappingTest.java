@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// States as a mapping stores them, parts of grids, names of cells.
+package io.shardwright;
+
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.storage.Storage;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class MappingTest {
+    private static final String NAME = "layers.0.mlp.linear_fc1.bias";
+
+    private static State fused(float[] values, Mapping mapping) {
+        try (State plain = State.builder().add(NAME, values)
+                .object("extra", "", "text/plain", "x".getBytes(StandardCharsets.UTF_8), Kind.AUTO).build()) {
+            return plain.mapped(mapping); // which keeps the other one
+        }
+    }
+
+    @Test
+    void mappedStateSeesTheMemoryOfTheOther() {
+        String rules = "{\"schema\": 1, \"parameters\": [\"axis\"], \"rules\": [{\"match\": \"*.linear_fc1.bias\", \"steps\": ["
+                + "{\"split\": {\"axis\": \"$axis\", \"suffixes\": [\"_w\", \"_v\"]}}]}]}";
+        float[] loaded = new float[4];
+        try (Mapping mapping = Mapping.of(rules, Map.of("axis", 0L)); Storage storage = Storage.memory();
+                State state = fused(new float[] {1, 2, 3, 4}, mapping); State target = fused(loaded, mapping)) {
+            assertEquals(List.of(NAME + "_w", NAME + "_v"), state.tensorNames());
+            Location location = Location.of(storage, "p");
+            Shardwright.save(state, location, new SaveOptions());
+            Shardwright.loadInto(target, location, new LoadOptions());
+            assertEquals("x", new String(target.object("extra").bytes(), StandardCharsets.UTF_8));
+        }
+        assertArrayEquals(new float[] {1, 2, 3, 4}, loaded);
+    }
+
+    @Test
+    void replicasAreNotSaved() {
+        HostTensor half = HostTensor.of(new float[] {1, 2}, 1, 2).gridPart(new long[] {2, 1}, 1, 0);
+        try (Storage storage = Storage.memory(); State state = State.builder().add("w", HostTensor.of(new float[] {5}, 1))
+                .add("r", HostTensor.of(new float[] {6}, 1).replica(true)).build();
+                State hole = State.builder().add("h", half).build()) {
+            Location location = Location.of(storage, "p");
+            Shardwright.save(state, location, new SaveOptions());
+            try (Checkpoint checkpoint = Checkpoint.open(location, new OpenOptions())) {
+                assertEquals(List.of("w"), checkpoint.keys());
+            }
+            // One half of two.
+            assertThrows(InvalidArgumentException.class, () -> Shardwright.save(hole, location, new SaveOptions()));
+        }
+        assertThrows(InvalidArgumentException.class, () -> HostTensor.of(new float[2], 2).gridPart(new long[] {2}, 0, 0));
+    }
+
+    @Test
+    void wrongRulesAreNamed() {
+        assertThrows(NotFoundException.class, () -> Mapping.shipped("bert", Map.of()));
+        InvalidArgumentException missing =
+                assertThrows(InvalidArgumentException.class, () -> Mapping.shipped("gpt", Map.of("layers", 2L)));
+        assertTrue(missing.getMessage().contains("first_layer"), missing.getMessage());
+        try (Mapping mapping = Mapping.of("{\"schema\": 1, \"rules\": [{\"match\": \"w\"}]}", Map.of());
+                State state = State.builder().add("v", new float[1]).build()) {
+            InvalidArgumentException idle = assertThrows(InvalidArgumentException.class, () -> state.mapped(mapping));
+            assertTrue(idle.getMessage().contains("rule 1 ('w')"), idle.getMessage());
+        }
+    }
+
+    @Test
+    void namesOfCells() {
+        ObjectKey key = new ObjectKey("a/shard_b", new long[] {0, 3}, new long[] {1, 8});
+        assertEquals("a/shard_b/shard_0.3_1.8", key.name());
+        assertEquals(key, ObjectKey.parse(key.name()));
+        assertThrows(InvalidArgumentException.class, () -> ObjectKey.parse("a"));
+        assertThrows(InvalidArgumentException.class, () -> new ObjectKey("a", new long[] {1}, new long[] {1}).name());
+        assertThrows(InvalidArgumentException.class, () -> new ObjectKey("a", new long[0], new long[] {1}).name());
+    }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/mapped_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/state/object_key.h"
+
+namespace shardwright {
+namespace {
+
+// One stored tensor while its boxes come together.
+struct Target {
+  TensorRef like;  // of the first entry that gives a box
+  Dims global_shape;
+  bool read_only = false;
+  std::vector<Piece> pieces;
+  std::vector<int64_t> addresses;  // per piece
+  std::vector<int64_t> strides;    // per piece and axis
+  int64_t elements = 0;
+};
+
+class StateMapper {
+ public:
+  StateMapper(const State& from, const Mapping& mapping) : from_(from), mapping_(mapping) {}
+
+  Status run(State* to) {
+    SHW_RETURN_IF_ERROR(check_rules());
+    TensorAdd add(to, from_.tensors().size(), 0);
+    for (size_t t = 0; t < from_.tensors().size(); ++t) {
+      const TensorRef entry = from_.tensors()[t];
+      SHW_ASSIGN_OR_RETURN(const std::optional<size_t> rule, mapping_.rule_of(entry.name));
+      SHW_RETURN_IF_ERROR(rule.has_value() ? map_tensor(t) : add.add(entry));
+    }
+    for (auto& [name, target] : targets_) SHW_RETURN_IF_ERROR(add_target(name, target, &add));
+    SHW_RETURN_IF_ERROR(add.commit());
+    return map_objects(to);
+  }
+
+ private:
+  Status check_rules() const {
+    std::vector<std::string_view> names;
+    for (const TensorRef entry : from_.tensors()) names.push_back(entry.name);
+    for (const ObjectEntry& entry : from_.objects()) names.push_back(entry.name);
+    return mapping_.check_used(names);
+  }
+
+  Status map_tensor(size_t tensor) {
+    const TensorRef entry = from_.tensors()[tensor];
+    for (size_t p = 0; p < entry.pieces.size(); ++p) {
+      const Piece piece = entry.pieces[p];
+      SHW_ASSIGN_OR_RETURN(
+          const std::vector<MappedBox> boxes,
+          mapping_.apply({entry.name, entry.local.dtype, entry.global_shape, {}, piece.box}));
+      if (boxes.empty()) continue;
+      SHW_ASSIGN_OR_RETURN(const StridedWindow window, from_.piece_window(tensor, p));
+      for (const MappedBox& box : boxes) SHW_RETURN_IF_ERROR(add_box(entry, window, box));
+    }
+    return {};
+  }
+
+  Status add_box(const TensorRef& entry, const StridedWindow& window, const MappedBox& mapped) {
+    if (dtype_is_subbyte(entry.local.dtype)) {
+      return unimplemented(
+                 fmt::format("the entry '{}' has elements narrower than a byte ({}), which "
+                             "no mapping takes",
+                             escape_text(entry.name), dtype_name(entry.local.dtype)))
+          .with_detail("tensor", entry.name);
+    }
+    SHW_ASSIGN_OR_RETURN(Target* const target, target_of(entry, mapped));
+    int64_t skipped = 0;
+    for (size_t d = 0; d < mapped.source.offsets.size(); ++d)
+      skipped += mapped.source.offsets[d] * window.strides[d];
+    std::byte* const data = window.data + skipped * static_cast<int64_t>(window.element_bytes);
+    target->addresses.push_back(std::bit_cast<int64_t>(data));
+    for (const int64_t axis : mapped.axes)
+      target->strides.push_back(axis < 0 ? 0 : window.strides[static_cast<size_t>(axis)]);
+    target->pieces.push_back({mapped.box, target->elements});
+    target->elements += box_element_count(mapped.box);
+    target->read_only = target->read_only || entry.local.read_only;
+    return {};
+  }
+
+  Result<Target*> target_of(const TensorRef& entry, const MappedBox& mapped) {
+    const auto [place, is_new] = places_.try_emplace(mapped.name, targets_.size());
+    if (is_new) {
+      Target target;
+      target.like = entry;
+      target.global_shape = mapped.global_shape;
+      targets_.emplace_back(mapped.name, std::move(target));
+    }
+    Target& target = targets_[place->second].second;
+    const std::string_view differs = difference(target, entry, mapped);
+    if (differs.empty()) return &target;
+    return invalid_argument(
+               fmt::format("the entries '{}' and '{}' both hold a part of '{}', but differ in {}",
+                           escape_text(target.like.name), escape_text(entry.name),
+                           escape_text(mapped.name), differs))
+        .with_detail("tensor", mapped.name);
+  }
+
+  static std::string_view difference(const Target& target, const TensorRef& entry,
+                                     const MappedBox& mapped) {
+    const TensorSpan& a = target.like.local;
+    const TensorSpan& b = entry.local;
+    if (target.global_shape != mapped.global_shape) return "the shape that they give it";
+    if (a.dtype != b.dtype) return "dtype";
+    if (target.like.kind != entry.kind) return "kind";
+    if (a.device_type != b.device_type || a.device_id != b.device_id || a.stream != b.stream)
+      return "device";
+    return target.like.replica == entry.replica ? "" : "which rank saves them";
+  }
+
+  static Status add_target(std::string_view name, Target& target, TensorAdd* add) {
+    TensorRef tensor;
+    tensor.name = name;
+    tensor.global_shape = target.global_shape;
+    tensor.replica = target.like.replica;
+    tensor.local = target.like.local;
+    tensor.local.read_only = target.read_only;
+    tensor.local.data = std::bit_cast<std::byte*>(target.addresses[0]);
+    const size_t rank = target.global_shape.size();
+    const Dims elements{target.elements};
+    if (target.pieces.size() == 1) {
+      tensor.local.shape = target.pieces[0].box.sizes;
+      tensor.local.strides = target.strides;
+    } else {
+      tensor.local.shape = elements;
+      tensor.local.strides = {};
+      tensor.memory = PieceMemory(rank, target.addresses.data(), target.strides.data());
+    }
+    PieceBuffer buffer;
+    tensor.pieces = buffer.assign(rank, target.pieces);
+    // A part is no tensor that all ranks hold.
+    const bool parted = !covers_whole(tensor) && target.like.kind != EntryKind::kRankLocal;
+    tensor.kind = parted ? EntryKind::kSharded : target.like.kind;
+    return add->add(tensor);
+  }
+
+  Status map_objects(State* to) const {
+    std::vector<ObjectEntry> objects;
+    for (const ObjectEntry& object : from_.objects()) {
+      ObjectEntry& mapped = objects.emplace_back(object);
+      SHW_ASSIGN_OR_RETURN(const std::optional<size_t> rule, mapping_.rule_of(object.name));
+      if (!rule.has_value()) continue;
+      SHW_ASSIGN_OR_RETURN(const std::vector<MappedBox> boxes,
+                           mapping_.apply({object.name, DType::kUint8, {}, {}, {}}));
+      const MappedBox& box = boxes.at(0);
+      mapped.name = box.name;
+      mapped.path.clear();
+      if (!box.global_shape.empty()) {
+        SHW_ASSIGN_OR_RETURN(mapped.name,
+                             format_object_key(box.name, box.box.offsets, box.global_shape));
+      }
+    }
+    return to->add_objects(std::move(objects));
+  }
+
+  const State& from_;
+  const Mapping& mapping_;
+  std::vector<std::pair<std::string, Target>> targets_;
+  std::unordered_map<std::string, size_t> places_;  // of a name among the targets
+};
+
+std::shared_ptr<void> keeper_of(const std::shared_ptr<const State>& state) {
+  return {state, const_cast<State*>(state.get())};  // only kept, never used
+}
+
+}  // namespace
+
+Result<std::shared_ptr<State>> map_state(const std::shared_ptr<const State>& from,
+                                         const Mapping& mapping) {
+  auto to = std::make_shared<State>();
+  SHW_RETURN_IF_ERROR(StateMapper(*from, mapping).run(to.get()));
+  to->add_keepalive(keeper_of(from));
+  return to;
+}
+
+Result<std::shared_ptr<const State>> without_replicas(const std::shared_ptr<const State>& from) {
+  const auto is_replica = [](const ObjectEntry& entry) { return entry.replica; };
+  if (!from->tensors().has_replicas() && std::ranges::none_of(from->objects(), is_replica))
+    return from;
+  auto to = std::make_shared<State>();
+  TensorAdd add(to.get(), from->tensors().size(), 0);
+  for (const TensorRef entry : from->tensors()) {
+    if (!entry.replica) SHW_RETURN_IF_ERROR(add.add(entry));
+  }
+  SHW_RETURN_IF_ERROR(add.commit());
+  std::vector<ObjectEntry> objects;
+  std::ranges::remove_copy_if(from->objects(), std::back_inserter(objects), is_replica);
+  SHW_RETURN_IF_ERROR(to->add_objects(std::move(objects)));
+  to->add_keepalive(keeper_of(from));
+  return std::shared_ptr<const State>(std::move(to));
+}
+
+}  // namespace shardwright
