@@ -15,6 +15,7 @@ from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorSt
 from ....errors import NotFoundError
 from ..._durable import replace_file, sync_folder
 from ...dcp import _choice, _metadata_file
+from .._directory import location_of
 from .._flattened_entries import flattened_shapes
 from ..sharded_object import ShardedObject
 from ..sharded_tensor import ShardedTensor
@@ -24,7 +25,7 @@ _INDEX, _DATA = ".metadata", ".distcp"
 
 def read_metadata(directory: str | Path) -> Any:
     """torch's Metadata of a directory, with what Megatron adds to it."""
-    return _choice.storage_of(None, os.fspath(directory), reader=True).read_metadata()
+    return _choice.storage_of(None, location_of(directory), reader=True).read_metadata()
 
 
 def tensors_metadata(metadata: Any) -> dict[str, Any]:

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call by which megatron-core saves and loads with this library."""
+"""One call by which megatron-core's users save and load with this library."""
 from __future__ import annotations
 
-import dataclasses
 import importlib
-import io
-import json
-import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import torch
 import torch.distributed as dist
 
-from ....errors import FailedPreconditionError, NotFoundError
-from ..._durable import remove_file, replace_file
-from .async_calls import AsyncCallsQueue
-from .torch_dist import TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
+from ...errors import FailedPreconditionError, NotFoundError
+from . import config, loading, saving, stored_metadata
+from ._directory import Directory
+from .common_state import COMMON_FILE, encoded
+from .strategies import AsyncCallsQueue, TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
+from .strategies.common import load_common_state_dict
 
 _PACKAGE = "megatron.core.dist_checkpointing"
-_COMMON, _MARKER = "common.pt", "metadata.json"
+_FUNCTIONS = {
+    "save": saving.save, "load": loading.load, "load_common_state_dict": load_common_state_dict,
+    **{name: getattr(stored_metadata, name) for name in ("load_tensors_metadata", "load_sharded_metadata", "load_plain_tensors",
+                                                         "load_content_metadata", "remove_sharded_tensors")},
+    **{name: getattr(config, name) for name in ("check_is_distributed_checkpoint", "maybe_load_config", "save_config")}}
 
 _installed: Installed | None = None
 
@@ -50,11 +51,11 @@ class Installed:
 
 
 def install() -> Installed:
-    """Lets `megatron.core.dist_checkpointing.save` and `load`, and what makes their strategies by name, use ours: for this
-    process, until `uninstall` or the end of a `with` block. Call it on all ranks, before the strategies are made.
+    """Puts ours in the place of `megatron.core.dist_checkpointing.save`, `load` and what stands beside them, and of the
+    strategies that are made by name: for this process, until `uninstall` or the end of a `with` block. Call it on all ranks,
+    before strategies are made. Functions that a module has imported by name before stay the original's, and use ours below.
 
-    common.pt and metadata.json are then replaced in one step each and durable, and a metadata.json that is there goes before
-    common.pt does: whenever the job is killed, Megatron finds one whole checkpoint, or no marker.
+    Whenever the job is killed, Megatron finds one whole checkpoint, or no metadata.json.
 
     Raises:
         NotFoundError: megatron-core cannot be imported. FailedPreconditionError: it is installed already.
@@ -63,9 +64,9 @@ def install() -> Installed:
     if _installed is not None:
         raise FailedPreconditionError("shardwright.torch.megatron.install() was called before; uninstall() comes first")
     try:
-        torch_dist, queues, common, serialization, core = (
-            importlib.import_module(f"{_PACKAGE}.{name}")
-            for name in ("strategies.torch", "strategies.async_utils", "strategies.common", "serialization", "core"))
+        package, torch_dist, queues, common, serialization, core = (
+            importlib.import_module(_PACKAGE + name)
+            for name in ("", ".strategies.torch", ".strategies.async_utils", ".strategies.common", ".serialization", ".core"))
     except ImportError as e:
         raise NotFoundError(f"install() needs megatron-core, which cannot be imported: {e}; pip install megatron-core",
                             {"parameter": "megatron-core"}) from e
@@ -75,8 +76,10 @@ def install() -> Installed:
     made.replace(torch_dist, "TorchDistLoadShardedStrategy", TorchDistLoadShardedStrategy)
     made.replace(queues, "AsyncCallsQueue", AsyncCallsQueue)
     made.replace(common.TorchCommonSaveStrategy, "save_common", _save_common)
-    for module in (core, serialization):
-        made.replace(module, "save_config", _save_config)
+    for module in (package, serialization, core):
+        for name, function in _FUNCTIONS.items():
+            if hasattr(module, name):
+                made.replace(module, name, function)
     _installed = made
     return made
 
@@ -90,15 +93,10 @@ def uninstall() -> None:
 
 
 def _save_common(_: Any, common_state_dict: Any, checkpoint_dir: str | Path) -> None:
-    """In the place of a method of the original's."""
+    """In the place of a method of the original's, for whoever calls it beside `save`."""
     if dist.get_rank() != 0:
         return
-    data = io.BytesIO()
-    torch.save(common_state_dict, data)
-    remove_file(os.fspath(checkpoint_dir), _MARKER)
-    replace_file(os.fspath(checkpoint_dir), _COMMON, data.getbuffer())
-
-
-def _save_config(config: Any, checkpoint_dir: str | Path) -> None:
-    """The marker, which comes last."""
-    replace_file(os.fspath(checkpoint_dir), _MARKER, json.dumps(dataclasses.asdict(config)).encode())
+    directory = Directory(checkpoint_dir)
+    content = encoded(common_state_dict, f"{directory.path}/{COMMON_FILE}")
+    directory.remove(config.MARKER)
+    directory.replace(COMMON_FILE, content)

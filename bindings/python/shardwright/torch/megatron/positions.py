@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a tree taken out and put back where they were, in lists, too.
+
+A list of which only some elements are taken keeps its length: an empty container, or None, stands for what was taken. Lists
+that Megatron has closed up are aligned with the request by the elements that are not taken in it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from .trees import Tree
+
+Path = tuple[Any, ...]
+_ABSENT: Any = object()
+
+
+def leaves_with_paths(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """(path, leaf) of each leaf, depth first. Dict keys and positions are the steps of a path."""
+    for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        if isinstance(value, (dict, list)):
+            yield from leaves_with_paths(value, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def value_at(tree: Tree, path: Path) -> Any:
+    """The subtree at a path."""
+    for step in path:
+        tree = tree[step]
+    return tree
+
+
+def remainder(tree: Tree, is_taken: Callable[[Any], bool]) -> Tree:
+    """The tree without the leaves that are taken, and without containers that held nothing else."""
+    found = _remainder(tree, is_taken)
+    return type(tree)() if found is _ABSENT else found
+
+
+def _remainder(value: Any, is_taken: Callable[[Any], bool]) -> Any:
+    if isinstance(value, dict):
+        kept = {name: found for name, inner in value.items() if (found := _remainder(inner, is_taken)) is not _ABSENT}
+        return kept if kept or not value else _ABSENT
+    if isinstance(value, list):
+        parts = [_remainder(inner, is_taken) for inner in value]
+        if value and all(part is _ABSENT for part in parts):
+            return _ABSENT
+        return [_stand_in(inner) if part is _ABSENT else part for inner, part in zip(value, parts, strict=True)]
+    return _ABSENT if is_taken(value) else value
+
+
+def _stand_in(value: Any) -> Any:
+    return type(value)() if isinstance(value, (dict, list)) else None
+
+
+def _is_stand_in(value: Any) -> bool:
+    return value is None or (isinstance(value, (dict, list)) and not value)
+
+
+class Assembly:
+    """Puts values at the positions that a request gives them, into what is there already.
+
+    Args:
+        template: the request.
+        values: what is put at the paths of its leaves; leaves of `template` without a value are left out.
+        is_taken: which leaves of `template` are not part of what is there.
+        merges: called with the assembled subtree at their path, what they give is put there.
+    """
+
+    def __init__(self, template: Tree, values: Mapping[Path, Any], is_taken: Callable[[Any], bool],
+                 merges: Mapping[Path, Callable[[Any], Any]]) -> None:
+        self._template, self._values, self._is_taken, self._merges = template, values, is_taken, merges
+        self._inside = {path[:length] for path in values for length in range(len(path) + 1)}
+
+    def into(self, present: Tree) -> Tree:
+        """A tree with the leaves of `present` and the values. Containers on the way to a value are new.
+
+        Raises:
+            InvalidArgumentError: a position has two values, or lists of different lengths meet; names it.
+        """
+        found = self._joined(present, self._template, ())
+        return present if found is _ABSENT else found
+
+    def _joined(self, present: Any, template: Any, path: Path) -> Any:
+        if path not in self._inside:
+            return present
+        if path in self._values:
+            if present is not _ABSENT:
+                raise _conflict(f"Duplicate non-dict and non-list values encountered: {type(present).__name__} is there, and "
+                                f"{type(self._values[path]).__name__} was loaded", path)
+            found = self._values[path]
+        elif isinstance(template, dict):
+            found = self._joined_dict(present, template, path)
+        else:
+            found = self._joined_list(present, template, path)
+        return self._merges[path](found) if path in self._merges else found
+
+    def _joined_dict(self, present: Any, template: dict[Any, Any], path: Path) -> Any:
+        if present is not _ABSENT and not isinstance(present, dict):
+            raise _conflict(f"Duplicate non-dict and non-list values encountered: {type(present).__name__} and dict", path)
+        found = {} if present is _ABSENT else dict(present)
+        for name, inner in template.items():
+            value = self._joined(found.get(name, _ABSENT), inner, (*path, name))
+            if value is not _ABSENT:
+                found[name] = value
+        return found
+
+    def _joined_list(self, present: Any, template: list[Any], path: Path) -> Any:
+        if present is not _ABSENT and not isinstance(present, list):
+            raise _conflict(f"Duplicate non-dict and non-list values encountered: {type(present).__name__} and list", path)
+        below = self._aligned([] if present is _ABSENT else present, template, path)
+        found = [self._joined(value, inner, (*path, position))
+                 for position, (value, inner) in enumerate(zip(below, template, strict=True))]
+        return [value for value in found if value is not _ABSENT]
+
+    def _aligned(self, present: list[Any], template: list[Any], path: Path) -> list[Any]:
+        """For each element of the template what is there already."""
+        if not present:
+            return [_ABSENT] * len(template)
+        apart = [_remainder(inner, self._is_taken) is not _ABSENT for inner in template]
+        if len(present) == len(template):
+            return [value if kept or not _is_stand_in(value) else _ABSENT for value, kept in zip(present, apart, strict=True)]
+        if len(present) != sum(apart):
+            raise _conflict(f"Cannot merge two lists with different lengths ({len(present)} and {len(template)})", path)
+        closed_up = iter(present)
+        return [next(closed_up) if kept else _ABSENT for kept in apart]
+
+
+def _conflict(text: str, path: Path) -> InvalidArgumentError:
+    where = ".".join(map(str, path)) or "the top"
+    return InvalidArgumentError(f"{text} (at {where})", {"path": where})
