@@ -7,62 +7,15 @@ import shardwright
 import torch
 import torch.distributed as dist
 from shardwright.torch import megatron as ours
-from states import WHOLE, assert_equal, data_of, emptied, state
+from own_vocabulary import expected, failure_of, full_state, made, request, same_on_all
+from states import WHOLE, assert_equal
 
 CASES = []
-
-
-class Blocker:
-    """Lets no module of megatron be imported."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name.split(".")[0] == "megatron":
-            raise ImportError(f"{name} is blocked")
-
-
-sys.meta_path.insert(0, Blocker)
 
 
 def case(function):
     CASES.append(function)
     return function
-
-
-# ---- vocabulary ----
-
-def full_state(rank, axis=0):
-    return {"sharded": state(ours, rank, axis), "iteration": 7, "args": {"lr": 0.5, 3: (1, 2)}}
-
-
-def expected(rank, axis=1):
-    return {"sharded": data_of(state(ours, rank, axis)), "iteration": 7, "args": {"lr": 0.5, 3: (1, 2)}}
-
-
-def made(path):
-    path.mkdir(exist_ok=True)
-    dist.barrier()
-    return str(path)
-
-
-def request(rank, axis=1):
-    return {"sharded": emptied(state(ours, rank, axis))}
-
-
-def failure_of(function):
-    try:
-        function()
-    except Exception as e:
-        return e
-    raise AssertionError("it was to fail")
-
-
-def same_on_both(error):
-    """The kind and text of an error, which both ranks have alike."""
-    said = [None, None]
-    dist.all_gather_object(said, (type(error).__name__, str(error)))
-    assert said[0] == said[1], said
-    return error
 
 
 # ---- cases ----
@@ -165,12 +118,12 @@ def mistakes_are_one_error_on_all_ranks_before_anything_happens(folder, rank):
         "has no load": lambda: ours.load(request(rank), there, 5),
     }
     for words, call in calls.items():
-        error = same_on_both(failure_of(call))
+        error = same_on_all(failure_of(call))
         assert words in str(error) and isinstance(error, shardwright.errors.ShardwrightError), (words, error)
     broken = full_state(rank)
     if rank == 1:
         broken["sharded"]["rows"].data = None
-    assert "rows" in str(same_on_both(failure_of(lambda: ours.save(broken, there))))
+    assert "rows" in str(same_on_all(failure_of(lambda: ours.save(broken, there))))
     assert_equal(ours.load(request(rank), there), expected(rank))
 
 

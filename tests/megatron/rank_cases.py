@@ -16,7 +16,7 @@ import torch.distributed.checkpoint as dcp
 from megatron.core.dist_checkpointing import core
 from shardwright.torch import megatron as ours
 from shardwright.torch.megatron.distribution import with_owners
-from states import MANY, UNEVEN, WHOLE, assert_equal, data_of, emptied, irregular, state, values
+from states import UNEVEN, WHOLE, assert_equal, data_of, emptied, irregular, state, values
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 

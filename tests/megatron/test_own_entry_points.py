@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of own_cases.py over two Gloo processes, which cannot import megatron-core."""
+"""The cases of modules over two or four Gloo processes, which cannot import megatron-core."""
 import launch
 import pytest
 
-MODULES = ("own_cases",)
+MODULES = {"own_cases": 2, "strict_cases": 2, "parallel_cases": 4}
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def outcomes_of(tmp_path_factory):
 
     def of(module):
         if module not in found:
-            found[module] = launch.run(module, 2, tmp_path_factory.mktemp(module))
+            found[module] = launch.run(module, MODULES[module], tmp_path_factory.mktemp(module))
         return found[module]
 
     return of
@@ -21,7 +21,7 @@ def outcomes_of(tmp_path_factory):
 
 @pytest.mark.parametrize(("module", "case"), [(module, case) for module in MODULES for case in launch.case_names(module)])
 def test_case(module, case, outcomes_of):
-    launch.check(case, 2, outcomes_of(module))
+    launch.check(case, MODULES[module], outcomes_of(module))
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -41,9 +41,14 @@ def from_first(local: Callable[[], Any], first: Callable[[], Any], group: dist.P
 
 
 def gathered(value: Any, group: dist.ProcessGroup | None = None) -> list[Any]:
-    """The values of all ranks, in rank order, on each. Collective."""
+    """The values of all ranks, in rank order, on each. Collective. Raises as `together` does where one cannot be sent."""
     steps = _steps(group)
-    return steps._all_gather(value) if steps.size > 1 else [value]
+    if steps.size == 1:
+        return [value]
+    try:
+        return steps.all_gather("plan", value)
+    except CheckpointError as e:
+        raise _of_lowest(e) from e
 
 
 def any_of(here: bool, group: dist.ProcessGroup | None = None) -> bool:

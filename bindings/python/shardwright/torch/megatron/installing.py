@@ -15,6 +15,7 @@ from ._directory import Directory
 from .common_state import COMMON_FILE, encoded
 from .strategies import AsyncCallsQueue, TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
 from .strategies.common import load_common_state_dict
+from .strategies.fully_parallel import FullyParallelLoadStrategyWrapper, FullyParallelSaveStrategyWrapper
 
 _PACKAGE = "megatron.core.dist_checkpointing"
 _FUNCTIONS = {
@@ -64,9 +65,10 @@ def install() -> Installed:
     if _installed is not None:
         raise FailedPreconditionError("shardwright.torch.megatron.install() was called before; uninstall() comes first")
     try:
-        package, torch_dist, queues, common, serialization, core = (
+        package, torch_dist, parallel, queues, common, serialization, core = (
             importlib.import_module(_PACKAGE + name)
-            for name in ("", ".strategies.torch", ".strategies.async_utils", ".strategies.common", ".serialization", ".core"))
+            for name in ("", ".strategies.torch", ".strategies.fully_parallel", ".strategies.async_utils", ".strategies.common",
+                         ".serialization", ".core"))
     except ImportError as e:
         raise NotFoundError(f"install() needs megatron-core, which cannot be imported: {e}; pip install megatron-core",
                             {"parameter": "megatron-core"}) from e
@@ -74,6 +76,8 @@ def install() -> Installed:
     # The registry of defaults is filled anew by these names whenever it is asked.
     made.replace(torch_dist, "TorchDistSaveShardedStrategy", TorchDistSaveShardedStrategy)
     made.replace(torch_dist, "TorchDistLoadShardedStrategy", TorchDistLoadShardedStrategy)
+    made.replace(parallel, "FullyParallelSaveStrategyWrapper", FullyParallelSaveStrategyWrapper)
+    made.replace(parallel, "FullyParallelLoadStrategyWrapper", FullyParallelLoadStrategyWrapper)
     made.replace(queues, "AsyncCallsQueue", AsyncCallsQueue)
     made.replace(common.TorchCommonSaveStrategy, "save_common", _save_common)
     for module in (package, serialization, core):

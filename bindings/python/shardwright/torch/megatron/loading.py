@@ -23,7 +23,7 @@ from .factories import with_factories_applied
 from .high_precision import with_high_precision
 from .integrity import verify_integrity_manifest
 from .kinds import is_factory, is_nonpersistent, is_sharded_base
-from .positions import Assembly, Path, leaves_with_paths, value_at
+from .positions import Assembly, Path, leaves_with_paths, places_in, value_at
 from .strategies.common import TorchCommonLoadStrategy, check_common_object, over_ranks
 from .strategies.base import StrategyAction, get_default_strategy
 from .strategies.torch_dist import TorchDistLoadShardedStrategy
@@ -177,17 +177,10 @@ class _Request:
 
     def assembled(self, common: Any, asked: Any, loaded: Any) -> Any:
         """Common state, local values and what was loaded for the part of the request that was asked for."""
-        places = dict(self._places(asked))
-        values = {path: value_at(loaded, place) for path, place in places.items()}
+        values = {path: value_at(loaded, place) for path, place in places_in(asked, self._template)}
         values |= {path: leaf.unwrap() for path, leaf in leaves_with_paths(self._template) if is_nonpersistent(leaf)}
         merges = {path: factory.merge_fn for path, factory in self._factories.items() if self._is_whole(path, factory, values)}
         return Assembly(self._template, values, _is_taken, merges).into(common)
-
-    def _places(self, asked: Any) -> Iterable[tuple[Path, Path]]:
-        """The path of each leaf that was asked for, in the tree of the request and in what was asked."""
-        kept = {id(leaf) for _, leaf in leaves_with_paths(asked)}
-        here = [path for path, leaf in leaves_with_paths(self._template) if is_sharded_base(leaf) and id(leaf) in kept]
-        return zip(here, (path for path, _ in leaves_with_paths(asked)), strict=True)
 
     def _is_whole(self, path: Path, factory: Any, values: dict[Path, Any]) -> bool:
         """Whether all that a factory merges was loaded; an error where a part was."""

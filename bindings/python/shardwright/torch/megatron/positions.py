@@ -32,6 +32,22 @@ def value_at(tree: Tree, path: Path) -> Any:
     return tree
 
 
+def places_in(part: Tree, whole: Tree) -> list[tuple[Path, Path]]:
+    """(path in `whole`, path in `part`) of each leaf of a part that extract_matching_values took from a tree."""
+    kept = {id(leaf) for _, leaf in leaves_with_paths(part)}
+    here = (path for path, leaf in leaves_with_paths(whole) if id(leaf) in kept)
+    return list(zip(here, (path for path, _ in leaves_with_paths(part)), strict=True))
+
+
+def filled(template: Tree, values: Mapping[Path, Any], path: Path = ()) -> Tree:
+    """A tree with the structure of `template` and a value at the path of each of its leaves."""
+    if isinstance(template, dict):
+        return {name: filled(inner, values, (*path, name)) for name, inner in template.items()}
+    if isinstance(template, list):
+        return [filled(inner, values, (*path, position)) for position, inner in enumerate(template)]
+    return values[path]
+
+
 def remainder(tree: Tree, is_taken: Callable[[Any], bool]) -> Tree:
     """The tree without the leaves that are taken, and without containers that held nothing else."""
     found = _remainder(tree, is_taken)
