@@ -134,8 +134,8 @@ def inputs_stay_as_they_are(folder, rank):
     def halves(key, data, replica_id, flattened_range):
         return {n: ours.ShardedTensor.from_rank_offsets(key, part, (0, 2 * rank + n, 4)) for n, part in enumerate(data.chunk(2))}
 
-    tree = full_state(rank) | {"local": ours.LocalNonpersistentObject(5), "list": [3, {}], "f": ours.ShardedTensorFactory(
-        "f", torch.ones(4), halves, lambda found: torch.cat([found[0], found[1]]))}
+    tree = full_state(rank) | {"local": ours.LocalNonpersistentObject(5), "list": [3, {}], "deep": {"f": ours.ShardedTensorFactory(
+        "f", torch.ones(4), halves, lambda found: torch.cat([found[0], found[1]]))}}
     before = repr(tree), [id(leaf) for leaf in ours.nested_values(tree)]
     ours.save(tree, path, content_metadata={"x": 1})
     assert (repr(tree), [id(leaf) for leaf in ours.nested_values(tree)]) == before
@@ -161,3 +161,6 @@ def lists_keep_their_positions_and_factories_merge(folder, rank):
     assert torch.equal(found["mixed"][0]["x"], torch.full((2,), 4.0)) and torch.equal(found["mixed"][3], torch.full((4,), 4.0))
     assert (found["mixed"][1], found["mixed"][2], found["mixed"][4]) == (3, "here", {"common": 1})
     assert found["groups"] == [{"lr": 1}, {"lr": 2}]
+    unlike = tree(0.0)
+    unlike["mixed"] = unlike["mixed"][:2]
+    assert "mixed" in str(same_on_all(failure_of(lambda: ours.load(unlike, path))))

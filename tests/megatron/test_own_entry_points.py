@@ -3,7 +3,7 @@
 import launch
 import pytest
 
-MODULES = {"own_cases": 2, "strict_cases": 2, "parallel_cases": 4}
+MODULES = {"own_cases": 2, "strict_cases": 2, "parallel_cases": 4, "quantised_cases": 2}
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from .. import _stored_objects
 from ._allowed_types import allowed_types
 from .checkpointable import CheckpointableShardedTensor, LocalShard, LocalShardsContainer, _Boxes, boxes_of
 from .errors import ShardingError, failure, require
+from .high_precision import dequantised
 from .kinds import is_sharded_object, is_sharded_tensor
 from .sharded_tensor import check_sharded_tensor, data_shape
 
@@ -63,7 +64,7 @@ def _source(leaf: Any) -> torch.Tensor:
     if leaf.data is None:
         raise failure(ShardingError, f"`data` attr is None for {leaf}", key=leaf.key)
     check_sharded_tensor(leaf)
-    data: torch.Tensor = leaf.data.detach()
+    data: torch.Tensor = dequantised(leaf.data).detach()
     return data
 
 

@@ -88,7 +88,7 @@ class _Ends:
         """A shard as it is sent."""
         if shard not in self._loaded:
             raise failure(CheckpointingException, f"Missing loaded item shard: {shard}", key=shard[0])
-        tensor = dequantised(self._loaded[shard].detach())
+        tensor = dequantised(self._loaded[shard]).detach()
         wire: torch.Tensor = tensor.to(self._distribution.shard_to_metadata[shard].dtype)
         return self._moved(wire).contiguous()
 

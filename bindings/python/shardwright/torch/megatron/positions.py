@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a tree taken out and put back where they were, in lists, too.
+"""Parts of a tree put back where they were, in lists, too.
 
-A list of which only some elements are taken keeps its length: an empty container, or None, stands for what was taken. Lists
-that Megatron has closed up are aligned with the request by the elements that are not taken in it.
+What is left of a list when whole elements are taken out has closed up. It is aligned with the request by the elements of which
+something is left there.
 """
 from __future__ import annotations
 
@@ -46,32 +46,6 @@ def filled(template: Tree, values: Mapping[Path, Any], path: Path = ()) -> Tree:
     if isinstance(template, list):
         return [filled(inner, values, (*path, position)) for position, inner in enumerate(template)]
     return values[path]
-
-
-def remainder(tree: Tree, is_taken: Callable[[Any], bool]) -> Tree:
-    """The tree without the leaves that are taken, and without containers that held nothing else."""
-    found = _remainder(tree, is_taken)
-    return type(tree)() if found is _ABSENT else found
-
-
-def _remainder(value: Any, is_taken: Callable[[Any], bool]) -> Any:
-    if isinstance(value, dict):
-        kept = {name: found for name, inner in value.items() if (found := _remainder(inner, is_taken)) is not _ABSENT}
-        return kept if kept or not value else _ABSENT
-    if isinstance(value, list):
-        parts = [_remainder(inner, is_taken) for inner in value]
-        if value and all(part is _ABSENT for part in parts):
-            return _ABSENT
-        return [_stand_in(inner) if part is _ABSENT else part for inner, part in zip(value, parts, strict=True)]
-    return _ABSENT if is_taken(value) else value
-
-
-def _stand_in(value: Any) -> Any:
-    return type(value)() if isinstance(value, (dict, list)) else None
-
-
-def _is_stand_in(value: Any) -> bool:
-    return value is None or (isinstance(value, (dict, list)) and not value)
 
 
 class Assembly:
@@ -134,13 +108,21 @@ class Assembly:
         """For each element of the template what is there already."""
         if not present:
             return [_ABSENT] * len(template)
-        apart = [_remainder(inner, self._is_taken) is not _ABSENT for inner in template]
         if len(present) == len(template):
-            return [value if kept or not _is_stand_in(value) else _ABSENT for value, kept in zip(present, apart, strict=True)]
+            return present
+        apart = [_is_partly_left(inner, self._is_taken) for inner in template]
         if len(present) != sum(apart):
-            raise _conflict(f"Cannot merge two lists with different lengths ({len(present)} and {len(template)})", path)
+            raise _conflict(f"Cannot merge two lists with different lengths ({len(present)} and {len(template)}, of which "
+                            f"{sum(apart)} have values that are not sharded)", path)
         closed_up = iter(present)
         return [next(closed_up) if kept else _ABSENT for kept in apart]
+
+
+def _is_partly_left(value: Any, is_taken: Callable[[Any], bool]) -> bool:
+    """Whether something of an element stays when leaves are taken out."""
+    if not isinstance(value, (dict, list)):
+        return not is_taken(value)
+    return not value or any(_is_partly_left(inner, is_taken) for inner in (value.values() if isinstance(value, dict) else value))
 
 
 def _conflict(text: str, path: Path) -> InvalidArgumentError:

@@ -25,7 +25,6 @@ from .errors import CheckpointingException, ShardingError, failure
 from .factories import with_factories_applied
 from .integrity import MANIFEST, save_integrity_manifest
 from .kinds import flat_range_of, is_main_replica, is_nonpersistent, is_sharded_base, is_sharded_tensor
-from .positions import remainder
 from .strategies.asynchronous import get_async_strategy
 from .strategies.async_calls import AsyncRequest
 from .strategies.base import StrategyAction, get_default_strategy
@@ -134,7 +133,7 @@ def _parts(sharded_state_dict: Any, strategy: Any, directory: Directory, content
             raise failure(ShardingError, f"`data` attr is None for {leaf}", key=leaf.key)
     if not getattr(strategy, "can_handle_sharded_objects", False):
         _refuse_objects(sharded, strategy)
-    common = remainder(tree, _is_taken)
+    common = extract_matching_values(tree, _is_taken)[1]
     if common_layout == "object":
         sharded = {"sharded": sharded, "common": common_object(common, group_rank(None))}
         return _Parts(strategy, sharded, common, None)

@@ -276,8 +276,9 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         remove_prefix(checkpoint_dir, key_prefix)
 
 
-def _get_filesystem_reader(checkpoint_dir: str | Path, cache_metadata: bool = False) -> Any:
-    """The reader of a directory, or of a URL. Metadata is read again where it has changed, whatever `cache_metadata` says."""
+def _get_filesystem_reader(checkpoint_dir: str | Path, cache_metadata: bool = False, async_strategy: str = "nvrx") -> Any:
+    """The reader of a directory, or of a URL. Metadata is read again where it has changed, whatever `cache_metadata` says;
+    `async_strategy` is accepted."""
     return _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
 
 
