@@ -39,7 +39,7 @@ from .stored_metadata import (load_content_metadata, load_plain_tensors, load_sh
 from .strategies import (MSC_PREFIX, AsyncCallsQueue, AsyncRequest, PersistentAsyncCaller, StrategyAction, TemporalAsyncCaller,
                          TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy, _get_filesystem_reader, _metadata_fn,
                          get_async_strategy, get_default_strategy, register_default_strategy, register_default_torch_strategies)
-from .strategies.common import TorchCommonLoadStrategy, load_common_state_dict
+from .strategies.unsharded import TorchCommonLoadStrategy, load_common_state_dict
 from .strategies.fully_parallel import FullyParallelLoadStrategyWrapper, FullyParallelSaveStrategyWrapper
 from .strategies.pickled_names import MCoreMetadata, MCoreSavePlan
 from .strictness import StrictHandling, parse_strict_flag, validate_integrity_and_strict_load

@@ -12,9 +12,9 @@ import torch.distributed as dist
 from ...errors import FailedPreconditionError, NotFoundError
 from . import config, loading, saving, stored_metadata
 from ._directory import Directory
-from .common_state import COMMON_FILE, encoded
+from .unsharded import COMMON_FILE, encoded
 from .strategies import AsyncCallsQueue, TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
-from .strategies.common import load_common_state_dict
+from .strategies.unsharded import load_common_state_dict
 from .strategies.fully_parallel import FullyParallelLoadStrategyWrapper, FullyParallelSaveStrategyWrapper
 
 _PACKAGE = "megatron.core.dist_checkpointing"

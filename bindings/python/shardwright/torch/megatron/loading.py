@@ -16,7 +16,7 @@ import torch.distributed as dist
 from ...errors import InvalidArgumentError
 from ._agreement import from_first, together
 from ._directory import Directory
-from .common_state import COMMON_FILE, Trust, decoded
+from .unsharded import COMMON_FILE, Trust, decoded
 from .config import MARKER, CheckpointingConfig, config_of
 from .errors import CheckpointingException, failure
 from .factories import with_factories_applied
@@ -24,7 +24,7 @@ from .high_precision import with_high_precision
 from .integrity import verify_integrity_manifest
 from .kinds import is_factory, is_nonpersistent, is_sharded_base
 from .positions import Assembly, Path, leaves_with_paths, places_in, value_at
-from .strategies.common import TorchCommonLoadStrategy, check_common_object, over_ranks
+from .strategies.unsharded import TorchCommonLoadStrategy, check_common_object, over_ranks
 from .strategies.base import StrategyAction, get_default_strategy
 from .strategies.torch_dist import TorchDistLoadShardedStrategy
 from .strictness import StrictHandling, parse_strict_flag, reports_missing, validate_integrity_and_strict_load

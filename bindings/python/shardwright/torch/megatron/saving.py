@@ -19,7 +19,7 @@ from ...errors import InvalidArgumentError, ShardwrightError, UnimplementedError
 from ._agreement import from_first, together
 from ._directory import Directory
 from ._exchange import group_rank
-from .common_state import COMMON_FILE, common_object, encoded
+from .unsharded import COMMON_FILE, common_object, encoded
 from .config import MARKER, CheckpointingConfig, save_config
 from .errors import CheckpointingException, ShardingError, failure
 from .factories import with_factories_applied

@@ -8,7 +8,7 @@ from ...errors import InvalidArgumentError
 from ._directory import Directory
 from .loading import load
 from .saving import CONTENT_METADATA
-from .strategies.common import load_common_state_dict
+from .strategies.unsharded import load_common_state_dict
 from .strategies.torch_dist import TorchDistLoadShardedStrategy
 
 

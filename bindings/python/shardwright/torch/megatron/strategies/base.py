@@ -49,7 +49,7 @@ def register_default_strategy(action: StrategyAction, backend: str, version: int
 
 def _register_own() -> None:
     """The strategies of the library, which are made of what is here."""
-    from .common import TorchCommonLoadStrategy
+    from .unsharded import TorchCommonLoadStrategy
     from .torch_dist import TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
     _strategies[StrategyAction.LOAD_COMMON, "torch", 1] = TorchCommonLoadStrategy()
     _strategies[StrategyAction.LOAD_SHARDED, "torch_dist", 1] = TorchDistLoadShardedStrategy()

@@ -26,7 +26,7 @@ from ...dcp.filesystem import FileSystemWriter
 from ...dcp.state_dict_loader import _load
 from .._directory import Directory, location_of
 from ..checkpointable import LocalShard, LocalShardsContainer, _Boxes
-from ..common_state import Trust
+from ..unsharded import Trust
 from ..config import MARKER
 from ..conversion import _unwrap_pyt_sharded_tensor, mcore_to_pyt_state_dict
 from ..errors import ShardingError, failure

@@ -8,7 +8,7 @@ from typing import Any
 import torch.distributed as dist
 
 from .._directory import Directory
-from ..common_state import NO_TRUST, Trust, common_object, no_common_state, read_common_file
+from ..unsharded import NO_TRUST, Trust, common_object, no_common_state, read_common_file
 from .base import LoadStrategyBase
 from .torch_dist import TorchDistLoadShardedStrategy
 
