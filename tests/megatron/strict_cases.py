@@ -2,11 +2,13 @@
 """Mismatches of request and checkpoint, and requests that contradict each other, on two ranks without megatron-core."""
 import io
 import logging
+from unittest import mock
 
 import shardwright
 import torch
 from own_vocabulary import failure_of, made, same_on_all
 from shardwright.torch import megatron as ours
+from shardwright.torch.megatron import consistency
 
 CASES = []
 
@@ -183,3 +185,26 @@ def ranks_with_another_common_state_are_told(folder, rank):
         ours.save(tree, path, preprocess_common_before_consistancy_check=lambda common: {k: v for k, v in common.items() if k != "rank"})
     assert "Mismatched" not in heard.text, heard.text
     assert ours.load({}, path)["rank"] == 0
+
+
+@case
+def what_was_proved_before_travels_no_more_until_it_changes(folder, rank):
+    """Descriptions of all ranks go to all when one of them has changed, on whichever rank that is."""
+    path = made(folder / "c")
+    tree = {"w": tensor(rank, "w", 1.0), "o": thing(rank, "o", rank), "step": 1}
+    true, calls = consistency.determine_global_metadata, []
+    with mock.patch.object(consistency, "determine_global_metadata", lambda *a: (calls.append(1), true(*a))[1]):
+        for step in range(3):
+            ours.save(tree | {"step": step}, path)
+        assert len(calls) == 1
+        if rank == 1:
+            tree["extra"] = ours.ShardedTensor.from_rank_offsets("extra", torch.ones(2))
+        ours.save(tree, path)
+        assert len(calls) == 2
+        tree["w"].replica_id = rank
+        for _ in range(2):
+            assert "no main replica" in str(same_on_all(failure_of(lambda: ours.save(tree, path))))
+        assert len(calls) == 4
+        tree["w"].replica_id = 0
+        ours.save(tree, path)
+        assert len(calls) == 5 and ours.load({}, path)["step"] == 1

@@ -78,14 +78,14 @@ def load(sharded_state_dict: Any, checkpoint_dir: Any, sharded_strategy: Any = N
     common = _common_state(Directory(checkpoint_dir), stored, common_strategy, trust, process_group)
     checked, missing, unexpected = _checked(request[0].sharded, parsed[0], validate_access_integrity, strategy, checkpoint_dir,
                                             process_group)
-    loaded = read(strategy, checked, checkpoint_dir, process_group)
+    loaded = together(lambda: _read(strategy, checked, checkpoint_dir, process_group), process_group)
     found = together(lambda: request[0].assembled(common, checked, loaded), process_group)
     if StrictHandling.requires_returning_mismatch_keys(parsed[0]):
         return found, missing, unexpected
     return found
 
 
-def read(strategy: Any, request: Any, checkpoint_dir: Any, group: dist.ProcessGroup | None) -> Any:
+def _read(strategy: Any, request: Any, checkpoint_dir: Any, group: dist.ProcessGroup | None) -> Any:
     """What a strategy loads; over the group where it can be told which."""
     path = Directory(checkpoint_dir).path
     if group is not None and callable(getattr(strategy, "load_over", None)):

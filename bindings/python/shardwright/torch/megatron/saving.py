@@ -16,20 +16,20 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ...errors import InvalidArgumentError, ShardwrightError, UnimplementedError
-from ._agreement import from_first, together
+from ._agreement import together
 from ._directory import Directory
 from ._exchange import group_rank
 from .unsharded import COMMON_FILE, common_object, encoded
 from .config import MARKER, CheckpointingConfig, save_config
 from .errors import CheckpointingException, ShardingError, failure
+from .consistency import compare_common_states, prove
 from .factories import with_factories_applied
 from .integrity import MANIFEST, save_integrity_manifest
 from .kinds import flat_range_of, is_main_replica, is_nonpersistent, is_sharded_base, is_sharded_tensor
 from .strategies.asynchronous import get_async_strategy
 from .strategies.async_calls import AsyncRequest
 from .strategies.base import StrategyAction, get_default_strategy
-from .trees import dict_list_map_outplace, diff, extract_matching_values, nested_values
-from .validation import determine_global_metadata, validate_sharding_integrity
+from .trees import extract_matching_values, nested_values
 
 logger = logging.getLogger(__name__)
 CONTENT_METADATA = "content_metadata"
@@ -80,7 +80,8 @@ def save(sharded_state_dict: Any, checkpoint_dir: Any, sharded_strategy: Any = N
 
     made: _Save = together(prepare)
     if validate_access_integrity:
-        _validate(made.parts, preprocess_common_before_consistancy_check)
+        prove(made.parts.sharded)
+        compare_common_states(made.parts.common, preprocess_common_before_consistancy_check)
     if async_sharded_save:
         return made.in_background()
     made.now()
@@ -160,23 +161,6 @@ def _refuse_objects(sharded: Any, strategy: Any) -> None:
                       parameter="sharded_strategy")
 
 
-def _validate(parts: _Parts, preprocess: Callable[[Any], Any] | None) -> None:
-    _, described = determine_global_metadata(parts.sharded)
-    validate_sharding_integrity(described)
-
-    def compared() -> Any:
-        copied = dict_list_map_outplace(lambda leaf: leaf, parts.common)
-        return copied if preprocess is None else preprocess(copied)
-
-    mine: list[Any] = []
-    first = from_first(lambda: mine.append(compared()), lambda: mine[0])
-    rank = group_rank(None)
-    left, right, mismatch = diff(first, mine[0]) if rank else ([], [], [])
-    if left or right or mismatch:
-        logger.warning("Rank %d common state dict differs from rank 0 common state dict. Keys only on rank 0: %s, Keys only on "
-                       "%d: %s, Mismatched keys: %s", rank, left, rank, right, mismatch)
-
-
 class _Save:
     """One save after its state is known: the data, what comes after it, and metadata.json put back where that never came."""
 
@@ -190,13 +174,13 @@ class _Save:
     def now(self) -> None:
         """Saves. Collective."""
         self._take_marker_away()
-        self.following(lambda: self.parts.strategy.save(self.parts.sharded, self._directory.path))
+        self.following(lambda: together(lambda: self.parts.strategy.save(self.parts.sharded, self._directory.path)))
         self.publish()
 
     def in_background(self) -> AsyncRequest:
         """Begins to save. Collective. What comes after the data are the last finalizers of the request."""
         self._take_marker_away()
-        request = self.following(lambda: self.parts.strategy.async_save(self.parts.sharded, self._directory.path))
+        request = self.following(lambda: together(lambda: self.parts.strategy.async_save(self.parts.sharded, self._directory.path)))
         steps: list[Callable[[], Any]] = [functools.partial(self.following, step) for step in request.finalize_fns]
         return AsyncRequest(**{**request._asdict(), "finalize_fns": [*steps, self.publish]})
 
