@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from own_vocabulary import failure_of, made, same_on_all
 from shardwright.torch import megatron as ours
-from shardwright.torch.megatron import exchange
+from shardwright.torch.megatron import consistency, exchange
 from shardwright.torch.megatron.strategies import distribution_cache
 from states import assert_equal
 
@@ -241,6 +241,8 @@ def a_kept_distribution_is_planned_anew_by_content(folder, rank):
             ours.save(tree, made(folder / f"c{count}"), wrapper)
             assert_equal(ours.load(request, folder / f"c{count}", reader), data_of(tree))
             assert len(planned) == (2, 2, 4, 4)[count]
+    with mock.patch.object(consistency, "determine_global_metadata", side_effect=AssertionError("nothing has changed")):
+        ours.save(tree, made(folder / "c4"), saver(rank))  # the same distribution, planned anew, was proved before
     assert wrapper.cached_distribution is not None and saver(rank).cached_distribution is None
 
 

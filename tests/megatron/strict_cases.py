@@ -207,4 +207,10 @@ def what_was_proved_before_travels_no_more_until_it_changes(folder, rank):
         assert len(calls) == 4
         tree["w"].replica_id = 0
         ours.save(tree, path)
-        assert len(calls) == 5 and ours.load({}, path)["step"] == 1
+        assert len(calls) == 4 and ours.load({}, path)["step"] == 1, "this was proved before"
+        # Each rank alone describes what it has described before, but never together.
+        tree["w"] = tensor(1 - rank, "w", 1.0)
+        ours.save(tree, path)
+        assert len(calls) == 5
+        tree["w"] = tensor(0, "w", 1.0)
+        assert "main replicas on the ranks" in str(same_on_all(failure_of(lambda: ours.save(tree, path))))

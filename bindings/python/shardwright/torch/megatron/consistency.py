@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import pickle
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -17,26 +19,56 @@ from .validation import determine_global_metadata, validate_sharding_integrity
 
 logger = logging.getLogger(__name__)
 
-# What this rank described when all ranks were proved last, and the group of which they were all.
-_proved: tuple[Any, bytes] | None = None
+_PROOFS_MAX = 8  # a state has one description as it is given and one as a wrapper shares it out
+
+
+class _Proofs:
+    """What this rank described in the last proofs of the default group. All ranks make the same proofs in the same order, so
+    what each of them described in the proof of one number is what was proved together."""
+
+    def __init__(self) -> None:
+        self._group: Any = None
+        self._numbers: OrderedDict[bytes, int] = OrderedDict()
+        self._count = 0
+
+    def meet(self) -> None:
+        """Forgets the proofs of another default group."""
+        group = dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
+        known = None if self._group is None else self._group()
+        if group is None or known is not group:
+            self._numbers.clear()
+        self._group = None if group is None else weakref.ref(group)
+
+    def number_of(self, digest: bytes) -> int:
+        """The proof in which this rank described that; 0 = none."""
+        return self._numbers.get(digest, 0)
+
+    def add(self, digest: bytes) -> None:
+        """Notes a proof that held on all ranks."""
+        self._count += 1
+        self._numbers[digest] = self._count
+        self._numbers.move_to_end(digest)
+        if len(self._numbers) > _PROOFS_MAX:
+            self._numbers.popitem(last=False)
+
+
+_proofs = _Proofs()
 
 
 def prove(sharded_state_dict: Any) -> None:
     """Proves that the main replicas of all ranks of the default group make whole tensors and grids. Collective. Descriptions
-    travel when one of them has changed since the last proof.
+    travel when one of them has changed since they were proved together.
 
     Raises:
         ShardingError on all ranks, the same one.
     """
-    global _proved
     digest = together(lambda: _digest([repr(leaf.without_data()) for leaf in nested_values(sharded_state_dict)]))
-    group = dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
-    is_known = _proved is not None and _proved[0] is group and _proved[1] == digest
-    if all(gathered(is_known)):
+    _proofs.meet()
+    numbers = set(gathered(_proofs.number_of(digest)))
+    if len(numbers) == 1 and 0 not in numbers:
         return
-    _proved = None
     validate_sharding_integrity(determine_global_metadata(sharded_state_dict)[1])
-    _proved = (group, digest)
+    _proofs.add(digest)
 
 
 def _digest(value: Any) -> bytes:

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from ....errors import UnimplementedError
 from .._agreement import any_of, together
 from .._exchange import group_rank, group_size
+from ..consistency import prove
 from ..distribution import (ObjectId, ShardDistribution, ShardId, has_elements, is_same_part, object_id_of, shard_id_of,
                             with_owners)
 from ..errors import PlannerStateError, failure
@@ -22,7 +23,6 @@ from ..object_exchange import exchange_loaded_objects
 from ..positions import filled, leaves_with_paths, places_in, value_at
 from ..positions import Path as Place
 from ..trees import extract_matching_values
-from ..validation import determine_global_metadata, validate_sharding_integrity
 from .base import AsyncSaveShardedStrategy, LoadShardedStrategy
 from .distribution_cache import DistributionCache
 
@@ -81,7 +81,7 @@ class FullyParallelSaveStrategyWrapper(AsyncSaveShardedStrategy):
             owned = with_owners(sharded_state_dict, distribution, group_rank(self.parallelization_group))
         # One group may plan where another does not, and all ranks take part in the proof.
         if self.validate_access_integrity and any_of(self._distributions.is_new):
-            validate_sharding_integrity(determine_global_metadata(owned)[1])
+            prove(owned)
         return owned
 
 
