@@ -17,8 +17,9 @@ namespace shardwright::capi {
 namespace {
 
 Result<std::string> format_text(int32_t format) {
-  constexpr std::string_view kNames[] = {"native", "native", "torch-dcp", "safetensors"};
-  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_SAFETENSORS, "format"));
+  constexpr std::string_view kNames[] = {"native", "native", "torch-dcp", "safetensors",
+                                         "megatron"};
+  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_MEGATRON, "format"));
   return std::string(kNames[format]);
 }
 
@@ -94,6 +95,7 @@ Status check_save_ranges(const shw_save_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
   SHW_RETURN_IF_ERROR(option_in_range(options.hold, SHW_HOLD_ON, "hold"));
   SHW_RETURN_IF_ERROR(option_in_range(options.priority, SHW_PRIORITY_BACKGROUND, "priority"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.common, SHW_COMMON_OBJECT, "common"));
   if (options.keep_generations > 1000000) {
     return bad_argument("keep_generations",
                         fmt::format("{} is too many", options.keep_generations));
@@ -123,6 +125,7 @@ Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
   made.max_shard_bytes = options.max_shard_size;
   made.hold = options.hold == SHW_HOLD_ON;
   made.priority = static_cast<ThreadPriority>(options.priority);
+  made.common_as_object = options.common == SHW_COMMON_OBJECT;
   if (options.trace_path != nullptr) made.trace_path = options.trace_path;
   SHW_ASSIGN_OR_RETURN(made.format, format_text(options.format));
   SHW_RETURN_IF_ERROR(read_kinds(options, &made.rules));
@@ -157,7 +160,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
   SHW_RETURN_IF_ERROR(option_in_range(options.read_path, SHW_READ_PATH_BUFFERED, "read_path"));
   SHW_RETURN_IF_ERROR(option_in_range(options.exchange, SHW_EXCHANGE_ALWAYS, "exchange"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_MEGATRON, "format"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
   exec::LoadOptions made;
   made.rules.missing = static_cast<plan::MissingRule>(options.missing);
@@ -173,6 +176,11 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(read_strict(options, &made.rules));
   SHW_RETURN_IF_ERROR(exec::check_options(made));
   return made;
+}
+
+Result<std::string> wanted_format(int32_t wanted) {
+  if (wanted == SHW_FORMAT_AUTO) return std::string();
+  return format_text(wanted);
 }
 
 Status check_format(int32_t wanted, std::string_view found) {

@@ -24,6 +24,8 @@ Result<shw_buffer*> with_metadata(const shw_save_options& options, std::string_v
                                   std::string_view value);
 Result<exec::LoadOptions> read_load_options(const shw_load_options& options);
 
+// Name of the format that was asked for, "" = any.
+Result<std::string> wanted_format(int32_t wanted);
 // INVALID_ARGUMENT when a format was asked for and another one is there.
 Status check_format(int32_t wanted, std::string_view found);
 // UNIMPLEMENTED for flags outside `known`.

@@ -25,7 +25,7 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
                                              const shw_checkpoint_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
   SHW_RETURN_IF_ERROR(option_in_range(options.read_path, SHW_READ_PATH_BUFFERED, "read_path"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_MEGATRON, "format"));
   auto impl = std::make_shared<CheckpointImpl>();
   SHW_ASSIGN_OR_RETURN(impl->runtime.own,
                        context->call_runtime(options.threads, options.memory_budget));
@@ -34,7 +34,8 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
                    static_cast<exec::ReadPath>(options.read_path)};
   impl->deadline_ns = options.deadline_ns;
   SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
-  SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location));
+  SHW_ASSIGN_OR_RETURN(const std::string as, wanted_format(options.format));
+  SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location, as));
   const format::OpenedCheckpoint& opened = impl->checkpoint->opened();
   impl->format = opened.format_name();
   impl->generation = opened.generation();

@@ -22,7 +22,7 @@ SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
          "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "load_exchange", "torch_items",
-         "convert", "pickles", "planning", "estimate", "global_plan", "communicator", "work", "device", "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate",
+         "convert", "reshard", "pickles", "planning", "estimate", "global_plan", "communicator", "work", "device", "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate",
          "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
@@ -100,6 +100,7 @@ def api_header(symbols, declared):
 #include "planning.h"
 #include "plugin.h"
 #include "report.h"
+#include "reshard.h"
 #include "save.h"
 #include "estimate.h"
 #include "state.h"

@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::map<std::string, int32_t> kFormats = {{"native", SHW_FORMAT_NATIVE},
+                                                 {"megatron", SHW_FORMAT_MEGATRON},
                                                  {"safetensors", SHW_FORMAT_SAFETENSORS},
                                                  {"torch-dcp", SHW_FORMAT_TORCH_DCP}};
 
@@ -73,7 +74,9 @@ void add_convert(CLI::App& app, Session& session, Run* run) {
       ->add_option("TARGET", options->target,
                    "Directory, or a file NAME.safetensors; never in the source")
       ->required();
-  command->add_option("--format", options->format, "native (the default), safetensors or torch-dcp")
+  command
+      ->add_option("--format,--to", options->format,
+                   "native (the default), megatron, safetensors or torch-dcp")
       ->check(CLI::IsMember(kFormats));
   command
       ->add_option("--max-shard-size", options->max_shard_bytes,

@@ -136,6 +136,7 @@ void add_info(CLI::App& app, Session& session, Run* run) {
   auto path = std::make_shared<std::string>();
   command->add_option("PATH", *path, "Checkpoint, or directory with step-00000100/ directories")
       ->required();
+  add_as_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, path] { *run = [&session, path] { return info(session, *path); }; });

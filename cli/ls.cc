@@ -76,6 +76,7 @@ void add_ls(CLI::App& app, Session& session, Run* run) {
   command->add_option("PATH", options->path, "Checkpoint")->required();
   command->add_option("PATTERN", options->pattern,
                       "Only names like this: '*' is any text, '?' one character");
+  add_as_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return ls(session, *options); }; });

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -24,9 +26,11 @@ shw_context* Session::context() {
 }
 
 Checkpoint Session::open(const std::string& path) {
+  shw_checkpoint_options how = SHW_CHECKPOINT_OPTIONS_INIT;
+  how.format = options.format;
   return made_by<shw_checkpoint, shw_checkpoint_release>(
       [&](shw_checkpoint** out, shw_error** error) {
-        return shw_checkpoint_open(context(), nullptr, path.c_str(), nullptr, out, error);
+        return shw_checkpoint_open(context(), nullptr, path.c_str(), &how, out, error);
       },
       "open the checkpoint", Place::of_path(path));
 }
@@ -44,6 +48,18 @@ void Session::print(std::string_view text) {
 
 void Session::print_line(std::string_view text) {
   print(std::string(text) + "\n");
+}
+
+void add_as_option(CLI::App& command, Session& session) {
+  const std::map<std::string, int32_t> formats = {{"native", SHW_FORMAT_NATIVE},
+                                                  {"megatron", SHW_FORMAT_MEGATRON},
+                                                  {"safetensors", SHW_FORMAT_SAFETENSORS},
+                                                  {"torch-dcp", SHW_FORMAT_TORCH_DCP},
+                                                  {"torch_dcp", SHW_FORMAT_TORCH_DCP}};
+  command
+      .add_option("--as", session.options.format,
+                  "Format to open it as: native, megatron, safetensors or torch-dcp")
+      ->transform(CLI::CheckedTransformer(formats));
 }
 
 void add_shared_options(CLI::App& command, Session& session) {

@@ -19,8 +19,9 @@ namespace shardwright::cli {
 
 struct SharedOptions {
   bool json = false;
-  uint32_t threads = 0;       // 0 = cores up to 8
-  uint64_t memory_bytes = 0;  // staging memory, 0 = the library's default
+  uint32_t threads = 0;              // 0 = cores up to 8
+  uint64_t memory_bytes = 0;         // staging memory, 0 = the library's default
+  int32_t format = SHW_FORMAT_AUTO;  // that checkpoints are opened as
 };
 
 class Session {
@@ -50,9 +51,12 @@ void add_scan(CLI::App& app, Session& session, Run* run);
 void add_digest(CLI::App& app, Session& session, Run* run);
 void add_plan(CLI::App& app, Session& session, Run* run);
 void add_convert(CLI::App& app, Session& session, Run* run);
+void add_reshard(CLI::App& app, Session& session, Run* run);
 void add_gc(CLI::App& app, Session& session, Run* run);
 void add_version(CLI::App& app, Session& session, Run* run);
 
+// Adds --as, of commands that open a checkpoint.
+void add_as_option(CLI::App& command, Session& session);
 // Adds --json, --threads and --memory.
 void add_shared_options(CLI::App& command, Session& session);
 

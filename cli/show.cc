@@ -174,6 +174,7 @@ void add_show(CLI::App& app, Session& session, Run* run) {
       ->add_option("NAME", options->name, "Name, with a slice behind it when wanted: 'w[0:4, -1]'")
       ->required();
   command->add_option("--slice", options->slice, "Slice, for names that end in brackets: '[0:4]'");
+  add_as_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return show(session, *options); }; });

@@ -50,6 +50,7 @@
 %include "shardwright/load_exchange.h"
 %include "shardwright/torch_items.h"
 %include "shardwright/convert.h"
+%include "shardwright/reshard.h"
 %include "shardwright/pickles.h"
 %include "shardwright/planning.h"
 %include "shardwright/estimate.h"

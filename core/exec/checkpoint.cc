@@ -67,8 +67,12 @@ Result<Report> Checkpoint::verify(bool deep, const CallContext& call) const {
 }
 
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
-                                                           const format::Location& location) {
-  return open_to_share(runtime, location, nullptr);
+                                                           const format::Location& location,
+                                                           std::string_view as) {
+  SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
+                       runtime.formats().open(location, nullptr, as));
+  return std::shared_ptr<const Checkpoint>(
+      std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
 }
 
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_share(

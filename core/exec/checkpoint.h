@@ -41,8 +41,10 @@ struct ReadOutcome {
 
 class Checkpoint {
  public:
+  // as: see FormatTable::open.
   static Result<std::shared_ptr<const Checkpoint>> open(Runtime& runtime,
-                                                        const format::Location& location);
+                                                        const format::Location& location,
+                                                        std::string_view as = "");
   // By one rank for all: metadata receives what the others open_shared with.
   static Result<std::shared_ptr<const Checkpoint>> open_to_share(Runtime& runtime,
                                                                  const format::Location& location,

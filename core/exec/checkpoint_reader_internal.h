@@ -55,6 +55,11 @@ DamageReport damage_of(const Status& status);
 // verify.cc
 Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCheckpoint& opened,
                                bool deep, const CallContext& call);
+// tensor_digest.cc; what Checkpoint::tensor_digest says, by reads of boxes.
+Result<std::vector<std::byte>> digest_of_tensor(Runtime& runtime, const Checkpoint& checkpoint,
+                                                size_t tensor,
+                                                integrity::TensorDigestAlgorithm algorithm,
+                                                const CallContext& call);
 // checkpoint_info.cc
 std::string checkpoint_info_json(const format::OpenedCheckpoint& opened, bool with_entries);
 

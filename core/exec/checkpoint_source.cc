@@ -90,7 +90,8 @@ Status CheckpointSource::add_tensor_run(const WantedRun& run, Pending* pending) 
   const plan::WriteItem& item = list_.items[run.item];
   const TensorRef entry = state_.tensors()[item.entry];
   const DType dtype = entry.local.dtype;
-  const std::span<const int64_t> shape = entry.global_shape;
+  const std::span<const int64_t> shape = entry.pieces.sizes(item.piece);
+  const std::span<const int64_t> offsets = entry.pieces.offsets(item.piece);
   const int64_t unit = whole_elements(dtype);
   const auto unit_bytes = static_cast<uint64_t>(unit * dtype_bits(dtype) / 8);
   uint64_t begin = run.begin / unit_bytes;
@@ -116,6 +117,7 @@ Status CheckpointSource::add_tensor_run(const WantedRun& run, Pending* pending) 
     view.data = to.data();
     view.dtype = dtype;
     view.shape = box.sizes;
+    for (size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += offsets[d];
     pending->reads.push_back({entries_.tensors[item.entry], std::move(box), std::move(view)});
     to = to.subspan(bytes);
   }

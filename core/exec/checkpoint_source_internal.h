@@ -17,7 +17,7 @@ namespace shardwright::exec::internal {
 
 // Numbers in the checkpoint of the entries of a state, in their order.
 struct SourceEntries {
-  std::vector<size_t> tensors;  // which the state has whole
+  std::vector<size_t> tensors;  // of which the state has one or more boxes
   std::vector<size_t> objects;
 };
 

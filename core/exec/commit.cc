@@ -206,7 +206,8 @@ class CommitTask {
   Status choose(Condition* condition) {
     SHW_RETURN_IF_ERROR(check_fence());
     const bool conditional = storage::offers(storage_, storage::kConditionalCommit);
-    if (conditional && !input_.replaced.exists) {
+    if (conditional && input_.replaced.commits_anew) SHW_RETURN_IF_ERROR(compare_current());
+    if (conditional && (!input_.replaced.exists || input_.replaced.commits_anew)) {
       condition->kind = storage::CommitCondition::kIfAbsent;
     } else if (conditional && !input_.replaced.version.empty()) {
       *condition = {storage::CommitCondition::kIfVersion, input_.replaced.version};

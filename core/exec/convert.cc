@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/checkpoint_source_internal.h"
+#include "core/exec/path_fence_internal.h"
 #include "core/exec/read_back_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/integrity/digest.h"
@@ -44,8 +45,10 @@ struct Unit {
 // Entries of the source as states without memory: nothing reads elements through them.
 class UnitMaker {
  public:
-  UnitMaker(const Checkpoint& source, uint64_t unit_bytes, bool with_object_bytes)
+  UnitMaker(const Checkpoint& source, const FilePlacement* placement, uint64_t unit_bytes,
+            bool with_object_bytes)
       : source_(source),
+        placement_(placement),
         catalog_(source.catalog()),
         unit_bytes_(unit_bytes),
         with_object_bytes_(with_object_bytes) {}
@@ -73,7 +76,7 @@ class UnitMaker {
     return current_;
   }
 
-  Status add_tensor(size_t number) {
+  TensorEntry entry_of(size_t number) {
     const plan::TensorRecord& record = catalog_.tensors[number];
     TensorEntry entry;
     entry.name = catalog_.texts.at(record.name);
@@ -82,12 +85,46 @@ class UnitMaker {
     entry.global_shape = Dims(catalog_.shape(number));
     entry.local.data = &nothing_;
     entry.local.dtype = record.dtype;
+    return entry;
+  }
+
+  Status add_tensor(size_t number) {
+    const plan::TensorRecord& record = catalog_.tensors[number];
+    if (placement_ != nullptr && record.rank < 0) return add_parts(number);
+    TensorEntry entry = entry_of(number);
     entry.local.shape = entry.global_shape;
     entry.pieces.push_back({whole_box(entry.global_shape), 0});
-    Unit& into = unit(record.rank >= 0 ? static_cast<size_t>(record.rank)
-                                       : next_unit(catalog_.tensor_bytes(number)));
+    return add_entry(record.rank >= 0 ? static_cast<size_t>(record.rank)
+                                      : next_unit(catalog_.tensor_bytes(number)),
+                     number, std::move(entry));
+  }
+
+  // An entry in each file that gets boxes of it, in which they lie one after the other.
+  Status add_parts(size_t number) {
+    std::map<uint32_t, std::vector<Piece>> pieces;
+    std::map<uint32_t, int64_t> elements;
+    for (FilePlacement::Part& part : placement_->parts(catalog_, number)) {
+      const int64_t begin = elements[part.file];
+      elements[part.file] += box_element_count(part.box);
+      pieces[part.file].push_back({std::move(part.box), begin});
+    }
+    for (auto& [file, list] : pieces) {
+      TensorEntry entry = entry_of(number);
+      entry.kind = EntryKind::kSharded;
+      entry.local.shape = Dims{elements[file]};
+      if (list.size() == 1) entry.local.shape = list[0].box.sizes;
+      entry.pieces = std::move(list);
+      SHW_RETURN_IF_ERROR(add_entry(file, number, std::move(entry)));
+    }
+    return {};
+  }
+
+  Status add_entry(size_t file, size_t number, TensorEntry entry) {
+    Unit& into = unit(file);
     into.entries.tensors.push_back(number);
-    return into.state->add_tensors({std::move(entry)});
+    std::vector<TensorEntry> entries;
+    entries.push_back(std::move(entry));
+    return into.state->add_tensors(std::move(entries));
   }
 
   Status add_object(size_t number) {
@@ -111,6 +148,7 @@ class UnitMaker {
   }
 
   const Checkpoint& source_;
+  const FilePlacement* const placement_;
   const plan::Catalog& catalog_;
   const uint64_t unit_bytes_;
   const bool with_object_bytes_;
@@ -221,11 +259,13 @@ Status check_places(const format::Location& source, const format::Location& targ
 
 class Conversion {
  public:
-  Conversion(Runtime& reading, Runtime& writing, const format::Location& source,
-             const format::Location& target, const ConvertOptions& options, const CallContext& call)
-      : reading_(reading),
-        writing_(writing),
-        source_place_(source),
+  Conversion(Runtime& writing, std::shared_ptr<const Checkpoint> source,
+             const FilePlacement* placement, const format::Location& target,
+             const ConvertOptions& options, const CallContext& call)
+      : writing_(writing),
+        source_(std::move(source)),
+        source_place_(source_->location()),
+        placement_(placement),
         target_(target),
         options_(options),
         call_(call) {}
@@ -233,12 +273,12 @@ class Conversion {
   Result<Report> run() {
     SHW_RETURN_IF_ERROR(check_places(source_place_, target_));
     SHW_ASSIGN_OR_RETURN(format_, writing_.formats().writer(options_.format));
-    SHW_ASSIGN_OR_RETURN(source_, Checkpoint::open(reading_, source_place_));
     SHW_RETURN_IF_ERROR(check_source());
     generation_ = generation();
     Report report;
     SHW_ASSIGN_OR_RETURN(const bool is_done, look_at_target());
     if (is_done) {
+      SHW_RETURN_IF_ERROR(settle());
       report.notes.emplace_back("the target was converted before; nothing was written");
     } else {
       SHW_ASSIGN_OR_RETURN(report, save());
@@ -286,6 +326,16 @@ class Conversion {
         .with_detail("file", format_->commit_key(target_));
   }
 
+  // An earlier call may have been killed behind its commit.
+  Status settle() const {
+    if (!format_->saves_alone()) return {};
+    SHW_ASSIGN_OR_RETURN(
+        const internal::FenceLock fence,
+        internal::lock_path_to_save(writing_, {target_, format_->fence_key(target_)},
+                                    storage::LockMode::kExclusive, call_.control));
+    return format_->settle(target_);
+  }
+
   SaveOptions save_options() const {
     SaveOptions save;
     save.format = options_.format;
@@ -298,8 +348,8 @@ class Conversion {
   }
 
   Result<Report> save() {
-    SHW_ASSIGN_OR_RETURN(units_,
-                         UnitMaker(*source_, unit_bytes(), format_->plans_object_bytes()).run());
+    SHW_ASSIGN_OR_RETURN(
+        units_, UnitMaker(*source_, placement_, unit_bytes(), format_->plans_object_bytes()).run());
     Journal journal(*target_.storage, format_->journal_key(target_, generation_));
     journal.read();
     SHW_RETURN_IF_ERROR(make_steps(journal.size() > 0));
@@ -397,14 +447,14 @@ class Conversion {
         .with_detail("found", to_hex(found));
   }
 
-  Runtime& reading_;
   Runtime& writing_;
+  const std::shared_ptr<const Checkpoint> source_;  // co-owned with who opened it
   const format::Location& source_place_;
+  const FilePlacement* const placement_;
   const format::Location& target_;
   const ConvertOptions& options_;
   const CallContext& call_;
   const format::FormatWriter* format_ = nullptr;
-  std::shared_ptr<const Checkpoint> source_;
   std::string generation_;
   std::vector<Unit> units_;
   std::vector<std::unique_ptr<SaveSteps>> steps_;
@@ -416,7 +466,19 @@ Result<Report> convert(Runtime& reading, Runtime& writing, const format::Locatio
                        const format::Location& target, const ConvertOptions& options,
                        const CallContext& call) {
   const int64_t begin = writing.clock().monotonic_ns();
-  Result<Report> report = Conversion(reading, writing, source, target, options, call).run();
+  SHW_RETURN_IF_ERROR(check_places(source, target));
+  SHW_RETURN_IF_ERROR(writing.formats().writer(options.format).status());
+  SHW_ASSIGN_OR_RETURN(const auto opened, Checkpoint::open(reading, source));
+  Result<Report> report = convert(writing, opened, nullptr, target, options, call);
+  if (report.ok()) report->elapsed_ns = writing.clock().monotonic_ns() - begin;
+  return report;
+}
+
+Result<Report> convert(Runtime& writing, const std::shared_ptr<const Checkpoint>& source,
+                       const FilePlacement* placement, const format::Location& target,
+                       const ConvertOptions& options, const CallContext& call) {
+  const int64_t begin = writing.clock().monotonic_ns();
+  Result<Report> report = Conversion(writing, source, placement, target, options, call).run();
   if (report.ok()) report->elapsed_ns = writing.clock().monotonic_ns() - begin;
   return report;
 }

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "core/exec/checkpoint.h"
 #include "core/exec/options.h"
 #include "core/exec/report.h"
 #include "core/exec/runtime.h"
-#include "core/exec/save.h"
 
 namespace shardwright::exec {
 
@@ -26,6 +28,18 @@ struct ConvertOptions {
   uint64_t max_shard_bytes = 0;  // of the payload of one file, 0 = 5e9
 };
 
+// Where the elements of a tensor go: boxes that tile it, each with the number of the file that gets
+// it. Pure.
+class FilePlacement {
+ public:
+  struct Part {
+    Box box;
+    uint32_t file = 0;
+  };
+  virtual ~FilePlacement() = default;
+  virtual std::vector<Part> parts(const plan::Catalog& source, size_t tensor) const = 0;
+};
+
 // Two runtimes, because a writer that holds its block must not wait for a reader that wants one of
 // the same budget. INVALID_ARGUMENT when one place lies in the other; ALREADY_EXISTS when the
 // target holds another checkpoint and may not be replaced; DATA_LOSS naming the first tensor that
@@ -33,5 +47,12 @@ struct ConvertOptions {
 Result<Report> convert(Runtime& reading, Runtime& writing, const format::Location& source,
                        const format::Location& target, const ConvertOptions& options,
                        const CallContext& call);
+
+// Of a checkpoint that is open, or of a view of one: identity() of what it opened tells apart what
+// is to be made. placement: null puts whole tensors into files of max_shard_bytes. It and the
+// source's place outlive the call.
+Result<Report> convert(Runtime& writing, const std::shared_ptr<const Checkpoint>& source,
+                       const FilePlacement* placement, const format::Location& target,
+                       const ConvertOptions& options, const CallContext& call);
 
 }  // namespace shardwright::exec

@@ -78,6 +78,7 @@ std::string shared_options_text(const SaveOptions& options) {
   text += fmt::format("format={}\n", escape_text(options.format));
   if (options.max_shard_bytes != 0)
     text += fmt::format("max_shard_size={}\n", options.max_shard_bytes);
+  if (options.common_as_object) text += "common=object\n";
   for (const auto& [key, value] : options.metadata)
     text += fmt::format("metadata[{}]={}\n", comparable(key), comparable(value));
   return text;

@@ -10,7 +10,7 @@
 namespace shardwright::exec::internal {
 namespace {
 
-constexpr std::string_view kDoing = "waiting for a gc that works on this path";
+constexpr std::string_view kDoing = "waiting for a gc or another save that works on this path";
 
 Result<FenceLock> try_fence(const FencedPath& path, storage::LockMode mode) {
   return path.location.storage->try_lock(path.key, mode);
@@ -18,8 +18,8 @@ Result<FenceLock> try_fence(const FencedPath& path, storage::LockMode mode) {
 
 }  // namespace
 
-Result<FenceLock> lock_path_shared(Runtime& runtime, const FencedPath& path,
-                                   const CallControl& control) {
+Result<FenceLock> lock_path_to_save(Runtime& runtime, const FencedPath& path,
+                                    storage::LockMode mode, const CallControl& control) {
   if (path.key.empty()) return FenceLock();
   const format::Location& location = path.location;
   const Clock& clock = runtime.clock();
@@ -29,24 +29,26 @@ Result<FenceLock> lock_path_shared(Runtime& runtime, const FencedPath& path,
       return fmt::format("path '{}': {}", escape_text(format::shown_path(location)), words);
     });
   };
+  const bool is_shared = mode == storage::LockMode::kShared;
+  const std::string_view who = is_shared ? "gc" : "gc or another save";
   bool waited = false;
   while (true) {
-    Result<FenceLock> lock = try_fence(path, storage::LockMode::kShared);
+    Result<FenceLock> lock = try_fence(path, mode);
     if (lock.status().code() == StatusCode::kUnimplemented) return FenceLock();
     if (!lock.ok()) {
       return lock.status().annotated(
           fmt::format("fencing '{}' against gc", escape_text(format::shown_path(location))));
     }
     if (*lock != nullptr) {
-      if (waited) note("gc has left it, the save goes on");
+      if (waited) note("it is free again, the save goes on");
       return lock;
     }
-    if (!waited) note("gc works on it, the save waits");
+    if (!waited) note("somebody works on it, the save waits");
     waited = true;
     SHW_RETURN_IF_ERROR(control.check(kDoing));
     if (clock.monotonic_ns() - begin >= kMaxFenceWaitNs) {
       return unavailable(
-                 fmt::format("gc has had the path '{}' for {} s; save again when it is done",
+                 fmt::format("{} has had the path '{}' for {} s; save again when it is done", who,
                              escape_text(format::shown_path(location)),
                              kMaxFenceWaitNs / 1'000'000'000))
           .with_detail("file", path.key);

@@ -36,12 +36,15 @@ Result<format::StoredItem> stored_item(const Checkpoint& made, const State& stat
   }
   const TensorRef tensor = state.tensors()[item.entry];
   SHW_ASSIGN_OR_RETURN(const size_t number, made.find_tensor(tensor.name, owner(tensor.kind)));
-  const plan::TensorRecord& record = made.catalog().tensors[number];
-  if (record.chunk_count != 1) {
-    return internal_error(fmt::format("tensor '{}' was written in one chunk and is stored in {}",
-                                      escape_text(tensor.name), record.chunk_count));
+  const Box box = tensor.pieces[item.piece].box;
+  const std::vector<uint64_t> chunks = made.index().chunks_meeting(number, box);
+  if (chunks.size() != 1 || made.catalog().chunk_box(chunks[0]) != box) {
+    return internal_error(
+        fmt::format("box {} of tensor '{}' was written in one chunk and is stored "
+                    "in {}",
+                    box_text(box), escape_text(tensor.name), chunks.size()));
   }
-  return format::StoredItem{format::StoredItem::Kind::kChunk, record.chunk_begin};
+  return format::StoredItem{format::StoredItem::Kind::kChunk, chunks[0]};
 }
 
 class ReadBack final : public BlockSink {

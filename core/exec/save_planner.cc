@@ -134,6 +134,7 @@ Status StepwiseSave::begin_generation(const format::Location& location) {
   settings.file_mode = options_.file_mode;
   settings.keep_generations = options_.keep_generations;
   settings.max_shard_bytes = options_.max_shard_bytes;
+  settings.common_as_object = options_.common_as_object;
   settings.metadata = options_.metadata;
   settings.writer = writer_name();
   SHW_ASSIGN_OR_RETURN(generation_,
@@ -193,6 +194,19 @@ Status StepwiseSave::make_generation() {
   return status;
 }
 
+// What a killed save left to do is done, and what was found before the fence was had may have
+// changed.
+Status StepwiseSave::settle_before(const format::Location& location) {
+  SHW_RETURN_IF_ERROR(format_.settle(location).annotated("finishing what an earlier save left"));
+  const format::CurrentCheckpoint before = replaced_;
+  SHW_RETURN_IF_ERROR(check_target(location));
+  const bool same = before.exists == replaced_.exists && before.damaged == replaced_.damaged &&
+                    before.generation == replaced_.generation &&
+                    before.version == replaced_.version &&
+                    before.commits_anew == replaced_.commits_anew;
+  return same ? Status() : begin_generation(location);
+}
+
 // Steps 0 and 1.
 Status StepwiseSave::start(const format::Location& location, const CallControl& control,
                            const PlanSource& source) {
@@ -201,8 +215,11 @@ Status StepwiseSave::start(const format::Location& location, const CallControl& 
   SHW_RETURN_IF_ERROR(begin_generation(location));
   SHW_RETURN_IF_ERROR(check_free_space(location));
   // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
+  const bool alone = format_.saves_alone();
+  const auto mode = alone ? storage::LockMode::kExclusive : storage::LockMode::kShared;
   SHW_ASSIGN_OR_RETURN(
-      fence_, lock_path_shared(runtime_, {location, format_.fence_key(location)}, control));
+      fence_, lock_path_to_save(runtime_, {location, format_.fence_key(location)}, mode, control));
+  if (alone) SHW_RETURN_IF_ERROR(settle_before(location));
   SHW_RETURN_IF_ERROR(make_generation());
   // A checkpoint that is there says that an earlier save came to its commit, so it has done this.
   if (replaced_.exists) return {};
@@ -333,9 +350,18 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  remove_replaced({runtime_, format_, *generation_, *merged_, replaced_, options_, location, call,
-                   fence_.get(), &trace_},
-                  to_remove_, report);
+  const Status settled = without_exceptions("settling", [&] { return format_.settle(location); });
+  if (settled.ok()) {
+    remove_replaced({runtime_, format_, *generation_, *merged_, replaced_, options_, location, call,
+                     fence_.get(), &trace_},
+                    to_remove_, report);
+  } else {
+    report->notes.push_back(fmt::format(
+        "the checkpoint is committed, but not yet where other readers look for it; the next save "
+        "here goes on with that: {}",
+        settled.to_string()));
+    log(runtime_.log(), LogLevel::kWarning, "exec", [&] { return report->notes.back(); });
+  }
   fence_.reset();
   note_time("clean_up", begin);
 }

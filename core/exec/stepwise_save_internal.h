@@ -76,6 +76,7 @@ class StepwiseSave final : public SaveSteps {
   using PlanSource = std::function<Result<plan::GlobalSavePlan>()>;  // of all ranks
   Status plan_world(const format::Location& location, const CallContext& call,
                     const PlanSource& source);
+  Status settle_before(const format::Location& location);
   Status start(const format::Location& location, const CallControl& control,
                const PlanSource& source);
   void drop_world();

@@ -93,9 +93,11 @@ TensorView slab_view(std::byte* memory, DType dtype, const Dims& shape) {
 
 }  // namespace
 
-Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
-    size_t tensor, integrity::TensorDigestAlgorithm algorithm, const CallContext& call) const {
-  const plan::Catalog& catalog = opened_->catalog();
+Result<std::vector<std::byte>> digest_of_tensor(Runtime& runtime, const Checkpoint& checkpoint,
+                                                size_t tensor,
+                                                integrity::TensorDigestAlgorithm algorithm,
+                                                const CallContext& call) {
+  const plan::Catalog& catalog = checkpoint.catalog();
   if (tensor >= catalog.tensors.size()) {
     return out_of_range(fmt::format("there is no tensor number {}; the checkpoint has {}", tensor,
                                     catalog.tensors.size()));
@@ -103,18 +105,18 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
   const DType dtype = catalog.tensors[tensor].dtype;
   const uint64_t total = catalog.tensor_bytes(tensor);
   const uint64_t limit =
-      std::min(total, slab_limit(catalog, tensor, runtime_.staging().budget_bytes()));
+      std::min(total, slab_limit(catalog, tensor, runtime.staging().budget_bytes()));
   const auto bits = static_cast<uint64_t>(dtype_bits(dtype));
   RowSlabs slabs(catalog.shape(tensor), std::max<uint64_t>(1, limit * 8 / bits),
                  dtype_is_subbyte(dtype) ? 8 : 1);
   std::array<std::unique_ptr<std::byte[]>, 2> memory;
   std::array<uint64_t, 2> capacity{};
   integrity::TensorDigester digester(algorithm);
-  TaskGroup hashing(total > kMinSlabBytes ? &runtime_.pool() : nullptr);
+  TaskGroup hashing(total > kMinSlabBytes ? &runtime.pool() : nullptr);
   // Slabs end inside of chunks, so checksums are compared over all of them.
   ReadRules rules;
-  ItemChecksums checksums(*opened_);
-  if (ItemChecksums::are_offered(*opened_)) {
+  ItemChecksums checksums(checkpoint.opened());
+  if (ItemChecksums::are_offered(checkpoint.opened())) {
     checksums.expect(chunks_of(catalog, {&tensor, 1}), 0);
     rules.checksums = &checksums;
   }
@@ -126,7 +128,7 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
       capacity[turn] = bytes;
     }
     const BoxRead read{tensor, box, slab_view(memory[turn].get(), dtype, box.sizes)};
-    SHW_RETURN_IF_ERROR(read_boxes({&read, 1}, rules, call).status());
+    SHW_RETURN_IF_ERROR(checkpoint.read_boxes({&read, 1}, rules, call).status());
     SHW_RETURN_IF_ERROR(hashing.wait());  // the digest takes slabs in order, one at a time
     hashing.run([&digester, filled = std::span<const std::byte>(memory[turn].get(), bytes)] {
       digester.update(filled);
@@ -135,6 +137,11 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
   }
   SHW_RETURN_IF_ERROR(hashing.wait());
   return digester.finish();
+}
+
+Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
+    size_t tensor, integrity::TensorDigestAlgorithm algorithm, const CallContext& call) const {
+  return digest_of_tensor(runtime_, *this, tensor, algorithm, call);
 }
 
 }  // namespace shardwright::exec::internal

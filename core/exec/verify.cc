@@ -222,6 +222,8 @@ Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCh
   std::vector<bool> sound(opened.files().size(), false);
   SHW_RETURN_IF_ERROR(check_structure(opened, call, &damage, &sound));
   if (deep) {
+    SHW_ASSIGN_OR_RETURN(const std::vector<Status> listed, opened.check_listed_files());
+    for (const Status& status : listed) damage.add(damage_of(status));
     SHW_RETURN_IF_ERROR(check_checksums(opened, call, &damage, &sound));
     SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs,
                          all_needs(reader.runtime(), opened, sound, call, &damage));

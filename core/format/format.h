@@ -38,8 +38,8 @@ class Format {
  public:
   virtual ~Format() = default;
   virtual std::string_view name() const = 0;
-  // Name of the file that makes a directory one of this format whatever else lies there, "" = none.
-  virtual std::string_view marker() const { return ""; }
+  // Names of files of which one makes a directory one of this format whatever else lies there.
+  virtual std::span<const std::string_view> markers() const { return {}; }
   // Whether what is seen is of this format, sound or not; nothing is read.
   virtual bool recognises(const Sight& sight) const = 0;
   // The place was recognised. metadata: receives what open_shared takes, or null. DATA_LOSS:
@@ -74,8 +74,11 @@ class FormatTable {
   // Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
   // INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but
   // only listed, or a newer version; DATA_LOSS: damaged. metadata: receives what was read, or null.
+  // as: a format that is opened where it is recognised, though another one may come before it; "" =
+  // the first one.
   Result<std::shared_ptr<const OpenedCheckpoint>> open(const Location& location,
-                                                       StoredMetadata* metadata = nullptr) const;
+                                                       StoredMetadata* metadata = nullptr,
+                                                       std::string_view as = "") const;
   // By what another rank read; the failures of open, but NOT_FOUND.
   Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                               const StoredMetadata& metadata) const;
@@ -87,6 +90,8 @@ class FormatTable {
   // Null when no format recognises it.
   const Format* recognise(const Sight& sight) const;
   Result<const Format*> marked(const Location& location) const;
+  // The format of the name when the location may be opened as one; else null.
+  const Format* wanted(std::string_view as, const Sight& sight) const;
 
   // Co-owned with who makes the runtime.
   std::vector<std::shared_ptr<const Format>> formats_;

@@ -13,12 +13,14 @@
 #include "core/base/generation_id.h"
 #include "core/base/text.h"
 #include "core/format/format.h"
+#include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
+#include "core/format/megatron/publication.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/other_formats.h"
 #include "core/format/safetensors/safetensors_format.h"
-#include "core/format/torch_dcp/file_names.h"
+#include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_dcp/torch_dcp_format.h"
 #include "core/format/torch_save/torch_save_format.h"
 
@@ -114,7 +116,7 @@ bool is_unfinished_name(std::string_view name) {
   const std::string temporary = fmt::format("{}.", native::kManifestName);
   return is_generation_id(top) ||
          (top.starts_with(temporary) && is_generation_id(top.substr(temporary.size()))) ||
-         !torch_dcp::generation_of_file(top).empty();
+         !megatron::generation_of_file(top).empty();
 }
 
 // What cannot be read, where no format has been recognised.
@@ -190,6 +192,25 @@ Status explain_directory(const Sight& sight) {
       .with_detail("file", where);
 }
 
+// What Megatron-core leaves of a save that did not end: all but its marker, which comes last.
+bool is_incomplete_megatron(const Sight& sight) {
+  return !sight.is_file && sight.has_name(torch_dcp::kIndexName) &&
+         sight.has_name(megatron::kCommonName) && !sight.has_name(megatron::kMarkerName) &&
+         family_of(sight, kFamiliesOfFiles) == nullptr;
+}
+
+Status explain_incomplete(const Sight& sight) {
+  const std::string where = shown_path(sight.location);
+  return not_found(fmt::format("the checkpoint at '{}' is incomplete: it has {} and {} of Megatron "
+                               "and no {}, which is written last",
+                               escape_text(where), torch_dcp::kIndexName, megatron::kCommonName,
+                               megatron::kMarkerName))
+      .with_detail("file", where)
+      .with_detail("hint",
+                   "a save is running or was killed here; --as torch_dcp (option `format`) opens "
+                   "it without the common state");
+}
+
 // A file with its first bytes, or the names of a directory.
 Result<Sight> look(const Location& location) {
   Sight sight{location};
@@ -254,29 +275,41 @@ const Format* FormatTable::recognise(const Sight& sight) const {
 // file is can be told by looking at it.
 Result<const Format*> FormatTable::marked(const Location& location) const {
   for (const auto& format : formats_) {
-    if (format->marker().empty()) continue;
-    const Status there =
-        location.storage->stat(storage::join_key(location.prefix, format->marker())).status();
-    if (there.ok()) return format.get();
-    if (there.code() != StatusCode::kNotFound) return there;
+    for (const std::string_view marker : format->markers()) {
+      const Status there =
+          location.storage->stat(storage::join_key(location.prefix, marker)).status();
+      if (there.ok()) return format.get();
+      if (there.code() != StatusCode::kNotFound) return there;
+    }
   }
   return nullptr;
 }
 
+const Format* FormatTable::wanted(std::string_view as, const Sight& sight) const {
+  const Format* const format = find(as);
+  return format != nullptr && format->recognises(sight) ? format : nullptr;
+}
+
 Result<std::shared_ptr<const OpenedCheckpoint>> FormatTable::open(const Location& location,
-                                                                  StoredMetadata* metadata) const {
+                                                                  StoredMetadata* metadata,
+                                                                  std::string_view as) const {
   if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));
   const auto open_as = [&](const Format& format, const Sight& sight) {
     if (metadata != nullptr) metadata->format_name = format.name();
     return format.open(sight, metadata == nullptr ? nullptr : &metadata->bytes);
   };
   const Result<const Format*> marked_format = marked(location);
-  if (marked_format.ok() && *marked_format != nullptr)
+  const bool is_marked = marked_format.ok() && *marked_format != nullptr;
+  if (is_marked && (as.empty() || as == (*marked_format)->name()))
     return open_as(**marked_format, Sight{location});
   if (!marked_format.ok() && marked_format.status().code() != StatusCode::kInvalidArgument)
     return marked_format.status();
   SHW_ASSIGN_OR_RETURN(const Sight sight, look(location));
+  if (const Format* const chosen = wanted(as, sight); chosen != nullptr)
+    return open_as(*chosen, sight);
+  if (is_marked) return open_as(**marked_format, sight);
   if (!marked_format.ok() && !sight.is_file) return marked_format.status();
+  if (is_incomplete_megatron(sight)) return explain_incomplete(sight);
   const Format* const format = recognise(sight);
   if (format != nullptr) return open_as(*format, sight);
   if (sight.is_file) return explain_file(sight);

@@ -25,5 +25,7 @@ inline constexpr Family kFamiliesOfFiles[] = {
 // kFamiliesOfFiles or Megatron's, or whose name matches one of the patterns: a checkpoint beside it
 // would hide it, or be hidden by it. Failures of the storage.
 Status refuse_beside(const Location& location, std::span<const std::string_view> patterns);
+// The same for Megatron's own saves, which take the place of what makes a directory Megatron's.
+Status refuse_beside_megatron(const Location& location, std::span<const std::string_view> patterns);
 
 }  // namespace shardwright::format

@@ -50,6 +50,8 @@ struct CurrentCheckpoint {
   std::string generation;  // "" = damaged, or the format has none
   std::string version;     // of the object whose commit is the commit; empty = not offered
   bool damaged = false;
+  // The object whose commit is the commit goes away when all is done, and is not there now.
+  bool commits_anew = false;
   // Keys that go with it, of formats in which it says them one by one.
   std::vector<std::string> named_keys;
   std::vector<std::string> kept_generations;  // newest first
@@ -88,6 +90,7 @@ struct SaveSettings {
   bool digests = true;
   uint32_t file_mode = 0;
   int32_t keep_generations = 1;
+  bool common_as_object = false;  // see exec's SaveOptions
   uint64_t max_shard_bytes = 0;  // of the payload of one file where ranks share files; 0 = default
   std::map<std::string, std::string> metadata;
   std::string writer;  // "shardwright 0.1.0"
@@ -214,6 +217,11 @@ class FormatWriter {
   virtual std::string fence_key(const Location& location) const = 0;
   // UNIMPLEMENTED for one of a newer version.
   virtual Result<CurrentCheckpoint> read_current(const Location& location) const = 0;
+  // Whether saves at one place keep each other away: what follows their commit must not overlap.
+  virtual bool saves_alone() const { return false; }
+  // What is left to do after a commit, of this save or of one that was killed. Not before all of it
+  // is done may what was replaced go. Can be tried again; under the lock of the place.
+  virtual Status settle(const Location&) const { return {}; }
   // DATA_LOSS when nobody can say which generation is named.
   virtual Result<std::vector<GenerationInfo>> list_generations(const Location& location) const = 0;
   // Begins a save on the coordinator that takes the place of `replaced`; nothing is written. state:

@@ -26,6 +26,7 @@
 #include "planning.h"
 #include "plugin.h"
 #include "report.h"
+#include "reshard.h"
 #include "save.h"
 #include "estimate.h"
 #include "state.h"
@@ -403,6 +404,10 @@ struct shw_api {
   void (*convert_options_init)(shw_convert_options* options, uint32_t struct_size);
   shw_status (*convert)(shw_context* context, shw_storage* source_storage, const char* source,
       shw_storage* target_storage, const char* target, const shw_convert_options* options,
+      shw_report** out, shw_error** err);
+  void (*reshard_options_init)(shw_reshard_options* options, uint32_t struct_size);
+  shw_status (*reshard)(shw_context* context, shw_storage* source_storage, const char* source,
+      shw_storage* target_storage, const char* target, const shw_reshard_options* options,
       shw_report** out, shw_error** err);
   uint32_t (*dtype_bits)(int32_t dtype);
   int32_t (*dtype_from_dlpack)(uint32_t type);

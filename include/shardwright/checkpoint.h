@@ -38,8 +38,9 @@ enum { SHW_READ_PATH_AUTO = 0, SHW_READ_PATH_DIRECT = 1, SHW_READ_PATH_BUFFERED 
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint shw_checkpoint;
 
-/* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted; the others
- * hold for all reads: SHW_VERIFY_, SHW_READ_PATH_, worker threads, staging bytes, span per call
+/* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted, which is taken
+ * where others would come first (SHW_FORMAT_TORCH_DCP of a directory of Megatron); the others hold
+ * for all reads: SHW_VERIFY_, SHW_READ_PATH_, worker threads, staging bytes, span per call
  * (0 = default, -1 = none), what ends them early.
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint_options {

@@ -54,16 +54,23 @@ enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1, SHW_OWNER_EXACT = 2, S
  * Since: 0.1 unstable */
 enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REPLICAS_OFF = 2 };
 
+/* Where SHW_FORMAT_MEGATRON keeps the common state: in common.pt, which every megatron-core reads,
+ * or among the data as the object common_state, as megatron-core from 0.19 on does.
+ * Since: 0.1 unstable */
+enum { SHW_COMMON_FILE = 0, SHW_COMMON_OBJECT = 1 };
+
 /* Formats. AUTO is native when saving and what is recognised when loading. SAFETENSORS saves one
  * file to a path that ends in .safetensors, else files and their index into a directory. TORCH_DCP
  * saves a directory that torch.distributed.checkpoint of torch 2.4 to 2.15 loads, with digests
- * beside it that torch takes no notice of.
+ * beside it that torch takes no notice of. MEGATRON saves one that megatron-core loads as
+ * torch_dist: the entries "common" and "common.*" become its common state, all others data.
  * Since: 0.1 unstable */
 enum {
   SHW_FORMAT_AUTO = 0,
   SHW_FORMAT_NATIVE = 1,
   SHW_FORMAT_TORCH_DCP = 2,
-  SHW_FORMAT_SAFETENSORS = 3
+  SHW_FORMAT_SAFETENSORS = 3,
+  SHW_FORMAT_MEGATRON = 4
 };
 
 /* Planner behaviour: this library's own, that of HyperParallel's standard planners, of torch's
@@ -86,6 +93,7 @@ enum {
  * far the call or job is, with `progress_user`; planners do not call it. `max_shard_size` is how
  * many bytes of tensors go into one file of SHW_FORMAT_SAFETENSORS, 0 = 5e9; a larger tensor has a
  * file for itself. `hold` and `priority` are those of jobs and may differ between ranks.
+ * `common` is an SHW_COMMON_ and says something to SHW_FORMAT_MEGATRON alone.
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -116,6 +124,8 @@ typedef struct shw_save_options {
   uint64_t max_shard_size;
   int32_t hold;
   int32_t priority;
+  int32_t common;
+  uint32_t reserved0;
 } shw_save_options;
 
 /* Byte size of the oldest published shw_save_options.
@@ -124,6 +134,8 @@ typedef struct shw_save_options {
 
 #define SHW_SAVE_OPTIONS_INIT \
   {sizeof(shw_save_options),  \
+   0,                         \
+   0,                         \
    0,                         \
    0,                         \
    0,                         \

@@ -31,6 +31,7 @@
 #include "planning.h"
 #include "plugin.h"
 #include "report.h"
+#include "reshard.h"
 #include "save.h"
 #include "state.h"
 #include "storage.h"

@@ -33,6 +33,7 @@ static void make_structs(struct env* env) {
   shw_load_options_init(&env->load_options_value, sizeof(env->load_options_value));
   shw_exchange_round_init(&env->exchange_round_value, sizeof(env->exchange_round_value));
   shw_convert_options_init(&env->convert_options_value, sizeof(env->convert_options_value));
+  shw_reshard_options_init(&env->reshard_options_value, sizeof(env->reshard_options_value));
   shw_checkpoint_options_init(&env->checkpoint_options_value,
                               sizeof(env->checkpoint_options_value));
   shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));

@@ -76,6 +76,7 @@ struct env {
   shw_load_options load_options_value;
   shw_exchange_round exchange_round_value;
   shw_convert_options convert_options_value;
+  shw_reshard_options reshard_options_value;
   shw_checkpoint_options checkpoint_options_value;
   shw_tensor_info tensor_info_value;
   shw_chunk_info chunk_info_value;

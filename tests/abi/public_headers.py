@@ -14,7 +14,7 @@ INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
          "storage_table", "storage", "collective_table", "collective", "context", "job", "checkpoint",
-         "checkpoint_entries", "save", "load", "load_exchange", "torch_items", "convert", "pickles", "planning", "estimate", "global_plan",
+         "checkpoint_entries", "save", "load", "load_exchange", "torch_items", "convert", "reshard", "pickles", "planning", "estimate", "global_plan",
          "communicator_table", "communicator", "work", "device_table", "device",
          "hsdp", "hsdp_unit", "hsdp_phases", "hsdp_estimate", "plugin", "api"]
 

@@ -69,6 +69,24 @@ static shw_status give_convert_options(struct env* env, void* value, shw_error**
   shw_report_release(report);
   return status;
 }
+/* Nothing of Megatron lies there, so the call ends when it has read its options. */
+static shw_status give_reshard_options(struct env* env, void* value, shw_error** err) {
+  shw_report* report = NULL;
+  shw_error* own = NULL;
+  const shw_status status = shw_reshard(env->context, env->storage, "resharded/from", env->storage,
+                                        "resharded/to", value, &report, &own);
+  shw_report_release(report);
+  if (status == SHW_NOT_FOUND) {
+    shw_error_release(own);
+    return SHW_OK;
+  }
+  if (err != NULL) {
+    *err = own;
+  } else {
+    shw_error_release(own);
+  }
+  return status;
+}
 static shw_status give_load_options(struct env* env, void* value, shw_error** err) {
   shw_load_planner* planner = NULL;
   const shw_status status =
@@ -240,6 +258,8 @@ static const struct subject subjects[] = {
      SHW_SAVE_OPTIONS_SIZE_V1},
     {"shw_convert_options", sizeof(shw_convert_options), give_convert_options, 0,
      offsetof(shw_convert_options, reserved), 0},
+    {"shw_reshard_options", sizeof(shw_reshard_options), give_reshard_options, 0,
+     offsetof(shw_reshard_options, reserved), 0},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
      offsetof(shw_load_options, reserved0), SHW_LOAD_OPTIONS_SIZE_V1},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
@@ -453,6 +473,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_save_options, SHW_SAVE_OPTIONS_INIT, shw_save_options_init);
   CHECK_TWIN(shw_estimate_options, SHW_ESTIMATE_OPTIONS_INIT, shw_estimate_options_init);
   CHECK_TWIN(shw_convert_options, SHW_CONVERT_OPTIONS_INIT, shw_convert_options_init);
+  CHECK_TWIN(shw_reshard_options, SHW_RESHARD_OPTIONS_INIT, shw_reshard_options_init);
   CHECK_TWIN(shw_exchange_round, SHW_EXCHANGE_ROUND_INIT, shw_exchange_round_init);
   CHECK_TWIN(shw_load_options, SHW_LOAD_OPTIONS_INIT, shw_load_options_init);
   CHECK_TWIN(shw_checkpoint_options, SHW_CHECKPOINT_OPTIONS_INIT, shw_checkpoint_options_init);
@@ -499,6 +520,7 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_hsdp_estimate_world), SHW_HSDP_ESTIMATE_WORLD_SIZE_V1);
   CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
   CHECK_INT(sizeof(shw_convert_options), SHW_CONVERT_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_reshard_options), SHW_RESHARD_OPTIONS_SIZE_V1);
   CHECK_INT(sizeof(shw_exchange_round), SHW_EXCHANGE_ROUND_SIZE_V1);
   /* These grew: what was appended begins where the oldest struct ends. */
   CHECK_INT(offsetof(shw_layout_spec, tensor_map), SHW_LAYOUT_SPEC_SIZE_V1);

@@ -23,12 +23,16 @@ CALLS = {
     "save": {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced",
              "verify_replicas": "auto", "kind": "empty", "memory_budget": "0", "threads": "0", "deadline": "none",
              "keep_generations": "0", "file_mode": "0", "metadata": "empty", "trace_path": "none", "format": "native",
-             "preset": "native", "max_shard_size": "0", "hold": "off", "priority": "normal", "progress": "none"},
+             "preset": "native", "max_shard_size": "0", "hold": "off", "priority": "normal", "common": "file",
+             "progress": "none"},
     "load": {"verify": "on_read", "read_path": "auto", "exchange": "auto", "missing": "error", "unexpected": "report",
              "cast": "error", "shape": "error", "strict": "empty", "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "native", "progress": "none"},
     "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "compare": "on", "threads": "0", "file_mode": "0",
                 "memory_budget": "0", "max_shard_size": "0", "deadline": "none"},
+    "reshard": {"tensor_parallel": "0", "pipeline_parallel": "0", "expert_parallel": "0", "data_parallel": "0",
+                "optimizer": "fully_reshardable", "job": "none", "map": "none", "dry_run": "off", "overwrite": "refuse",
+                "durability": "full", "compare": "on", "threads": "0", "file_mode": "0", "memory_budget": "0", "deadline": "none"},
     "open": {"verify": "on_read", "read_path": "auto", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
     "describe": {"kind": "local_save", "rank": "0", "world_size": "0", "kinds": "empty", "agreement": "empty"},
     "merge": {"owner": "balanced", "preset": "native", "cover": "full", "verify_replicas": "auto"},
@@ -42,9 +46,11 @@ GLOBAL_PLAN = {"describe": {"kind"}, "merge": {"cover"}}
 WORDS = {
     "overwrite": ["replace", "refuse"],
     "durability": ["full", "none"],
+    "optimizer": ["fully_reshardable", "dp_reshardable"],
     "digests": ["on", "off"],
     "hold": ["off", "on"],
     "priority": ["normal", "background"],
+    "common": ["file", "object"],
     "owner": ["balanced", "lowest_rank", "exact", "all"],
     "verify_replicas": ["auto", "all", "off"],
     "kind": ["auto", "replicated", "sharded", "rank_local"],
@@ -55,7 +61,7 @@ WORDS = {
     "verify": ["on_read", "off"],
     "read_path": ["auto", "direct", "buffered"],
     "exchange": ["auto", "off", "always"],
-    "format": ["auto", "native", "torch_dcp", "safetensors"],
+    "format": ["auto", "native", "torch_dcp", "safetensors", "megatron"],
     "preset": ["native", "hyperparallel", "torch", "megatron"],
     "cover": ["full", "disjoint", "off"],
     "order": ["wanted", "sweep"],
@@ -64,16 +70,16 @@ WORDS = {
 # Options of two words that are booleans in Java and Rust.
 BOOLEANS = {"digests", "hold"}
 # Defaults that are not what a zeroed C struct means: a host of C says so itself.
-NOT_ZERO = {("convert", "format"), ("convert", "overwrite")}
+NOT_ZERO = {("convert", "format"), ("convert", "overwrite"), ("reshard", "overwrite")}
 # Words whose numbers do not count from 0; the C struct has 0 for the first as well.
 NUMBERS = {"described": [1, 5]}
 # The option of a call whose words stand under another name.
 WORDS_OF = {("describe", "kind"): "described"}
 # Names of the constants in C and of the enums in Java and Rust, where they do not follow from the option's name.
 C_PREFIXES = {"order": "MATCH_BY", "described": "PLAN"}
-ENUMS = {"order": "MatchOrder"}
+ENUMS = {"order": "MatchOrder", "optimizer": "OptimizerLayout"}
 C_STRUCTS = {"save": "shw_save_options", "load": "shw_load_options", "open": "shw_checkpoint_options",
-             "convert": "shw_convert_options",
+             "convert": "shw_convert_options", "reshard": "shw_reshard_options",
              "describe": "shw_describe_options", "merge": "shw_merge_options", "match": "shw_match_options"}
 # How an option that is more than one number lies in the C struct.
 C_FIELDS = {
@@ -85,6 +91,7 @@ C_FIELDS = {
     "agreement": ["agreement", "agreement_size"],
     "first_replica": [],  # a flag
     "compare": [],  # a flag
+    "dry_run": [],  # a flag
     "progress": ["progress", "progress_user"],
 }
 # What C structs hold beside options: their frame and the handle that other languages have as an interrupt.
@@ -96,7 +103,8 @@ PYTHON_KEYWORDS = {"progress"}
 # Arguments of the calls in Python and Rust, options of them in Java.
 JAVA_ARGUMENTS = {"context", "collective"}
 JAVA_ARGUMENTS_OF = {"open": {"rank"}}
-CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "convert": "ConvertOptions", "describe": "DescribeOptions",
+CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "convert": "ConvertOptions", "reshard": "ReshardOptions",
+           "describe": "DescribeOptions",
            "merge": "MergeOptions", "match": "MatchOptions"}
 
 

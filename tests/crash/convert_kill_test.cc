@@ -137,7 +137,7 @@ TEST_P(ConvertKill, LosesNothingAndGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, ConvertKill,
-                         testing::Values("native", "safetensors", "torch-dcp"),
+                         testing::Values("native", "safetensors", "torch-dcp", "megatron"),
                          [](const auto& each) {
                            return std::string(each.param == std::string("torch-dcp") ? "torch_dcp"
                                                                                      : each.param);

@@ -68,21 +68,22 @@ std::string generation_of(const std::string& name, int32_t format) {
                         name.ends_with(after);
     return is_one ? name.substr(before.size(), name.size() - before.size() - after.size()) : "";
   };
-  if (format != SHW_FORMAT_TORCH_DCP) return between("", "/rank-00000.shw");
+  if (format == SHW_FORMAT_NATIVE) return between("", "/rank-00000.shw");
   const std::string of_data = between("__0_0.", ".distcp");
   return of_data.empty() ? between(".shardwright.", ".digests") : of_data;
 }
 
 // Files at a path whose names are not those of one checkpoint of one rank.
 std::string surplus(const std::string& path, int32_t format) {
-  const std::string index = format == SHW_FORMAT_TORCH_DCP ? ".metadata" : "manifest.shw";
+  std::set<std::string> indexes = {format == SHW_FORMAT_NATIVE ? "manifest.shw" : ".metadata"};
+  if (format == SHW_FORMAT_MEGATRON) indexes.insert({"common.pt", "metadata.json"});
   std::set<std::string> generations;
   std::string more;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     const std::string name = entry.path().lexically_relative(path).string();
     const std::string generation = entry.is_directory() ? name : generation_of(name, format);
     if (!generation.empty()) generations.insert(generation);
-    if (generation.empty() && name != index && name != ".lock") more += " " + name;
+    if (generation.empty() && !indexes.contains(name) && name != ".lock") more += " " + name;
   }
   if (generations.size() != 1) more += fmt::format(" ({} generations)", generations.size());
   return more;

@@ -13,7 +13,7 @@ from ._library import __version__
 from ._options import LoadOptions, OpenOptions, SaveOptions
 from ._progress import Progress
 from .calls import load, load_async, open, prepare, save, save_async
-from .checkpoint import Checkpoint, Chunk, StoredTensor, clean_pickles, collect_garbage, convert, latest, list_steps, scan_pickles
+from .checkpoint import Checkpoint, Chunk, StoredTensor, clean_pickles, collect_garbage, convert, latest, list_steps, reshard, scan_pickles
 from .collective import (Collective, CustomCollective, HostCollective, NodeCollective, PluginCollective, SingleCollective,
                          thread_collectives)
 from .context import Context

@@ -6,6 +6,7 @@ Words stand in the order of their numbers: the first is what a zeroed struct mea
 """
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, get_args
@@ -19,7 +20,9 @@ Hold = Literal["off", "on"]
 Priority = Literal["normal", "background"]
 Owner = Literal["balanced", "lowest_rank", "exact", "all"]
 VerifyReplicas = Literal["auto", "all", "off"]
-Format = Literal["auto", "native", "torch_dcp", "safetensors"]
+Format = Literal["auto", "native", "torch_dcp", "safetensors", "megatron"]
+Common = Literal["file", "object"]
+OptimizerLayout = Literal["fully_reshardable", "dp_reshardable"]
 Preset = Literal["native", "hyperparallel", "torch", "megatron"]
 Missing = Literal["error", "report"]
 Unexpected = Literal["report", "error"]
@@ -59,6 +62,7 @@ class SaveOptions(TypedDict, total=False):
     max_shard_size: int
     hold: Hold | bool
     priority: Priority
+    common: Common
 
 
 class ConvertOptions(TypedDict, total=False):
@@ -71,6 +75,26 @@ class ConvertOptions(TypedDict, total=False):
     file_mode: int
     memory_budget: int
     max_shard_size: int
+    deadline: float | None
+    compare: bool
+
+
+class ReshardOptions(TypedDict, total=False):
+    """Options of a reshard; docs/megatron.md says what they do."""
+
+    tensor_parallel: int
+    pipeline_parallel: int
+    expert_parallel: int
+    data_parallel: int
+    optimizer: OptimizerLayout
+    job: Mapping[str, Any] | str | None
+    map: Mapping[str, Any] | str | None
+    dry_run: bool
+    overwrite: Overwrite
+    durability: Durability
+    threads: int
+    file_mode: int
+    memory_budget: int
     deadline: float | None
     compare: bool
 
@@ -110,11 +134,13 @@ def _numbered(words: Any) -> dict[str, int]:
 
 
 WORDS: dict[str, dict[str, int]] = {
+    "optimizer": _numbered(OptimizerLayout),
     "overwrite": _numbered(Overwrite),
     "durability": _numbered(Durability),
     "digests": _numbered(Digests),
     "hold": _numbered(Hold),
     "priority": _numbered(Priority),
+    "common": _numbered(Common),
     "owner": _numbered(Owner),
     "verify_replicas": _numbered(VerifyReplicas),
     "format": _numbered(Format),
@@ -207,8 +233,10 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
-               "format": "native", "preset": "native", "hold": "off", "priority": "normal"}
+               "format": "native", "preset": "native", "hold": "off", "priority": "normal",
+               "common": "file"}
 _CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
+_RESHARD_WORDS = {"optimizer": "fully_reshardable", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
                "exchange": "auto", "format": "auto", "preset": "native", "shape": "error"}
 _OPEN_WORDS = {"verify": "on_read", "read_path": "auto", "format": "auto"}
@@ -244,6 +272,26 @@ def convert_options(o: Mapping[str, Any]) -> dict[str, Any]:
         "flags": 0 if o.get("compare", True) else 1,
         "file_mode": number("file_mode", o.get("file_mode", 0), 0o7777),
         "max_shard_size": number("max_shard_size", o.get("max_shard_size", 0), 2**63 - 1)}
+
+
+def _json(option: str, value: Any) -> bytes | None:
+    """Text, or what json makes one of."""
+    if value is None or isinstance(value, str):
+        return None if value is None else _text(option, value)
+    try:
+        return json.dumps(value).encode()
+    except (TypeError, ValueError) as e:
+        raise _wrong(option, f"option {option} cannot be said as JSON: {e}") from e
+
+
+def reshard_options(o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of shw_reshard_options."""
+    check_names(o, ReshardOptions.__annotations__)
+    sizes = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "data_parallel")
+    return _fields(_RESHARD_WORDS, o) | {size: number(size, o.get(size, 0), 2**31 - 1) for size in sizes} | {
+        "flags": (0 if o.get("compare", True) else 1) | (2 if o.get("dry_run", False) else 0),
+        "file_mode": number("file_mode", o.get("file_mode", 0), 0o7777),
+        "job": _json("job", o.get("job")), "map": _json("map", o.get("map"))}
 
 
 def load_options(o: Mapping[str, Any]) -> dict[str, Any]:

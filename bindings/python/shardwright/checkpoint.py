@@ -518,6 +518,21 @@ def convert(source: Any, target: Any, *, source_storage: Any = None, target_stor
                                          path_argument(target, target_storage), how))
 
 
+def reshard(source: Any, target: Any, *, source_storage: Any = None, target_storage: Any = None,
+            **options: Unpack[_options.ReshardOptions]) -> Report:
+    """Saves the checkpoint of Megatron at `source` to `target` as a job with other parallel sizes would have saved it.
+
+    Sizes that are 0 or not given are those of the source; `job` says them as JSON. The states of a distributed optimizer that is
+    stored in buckets get the shapes of their parameters: what lies in a bucket is proved by its contents, and what cannot be
+    proved is refused by name unless `map` says it. Neither torch nor megatron-core is needed, and memory is bounded. As with
+    `convert`, what was written stays when the call fails, and the same call goes on with it. With `dry_run` nothing is written."""
+    how = _options.reshard_options(options)
+    with _log.handed_on():
+        return Report(native.shw_reshard(context.shared()._handle, storage_handle(source_storage),
+                                         path_argument(source, source_storage), storage_handle(target_storage),
+                                         path_argument(target, target_storage), how))
+
+
 def scan_pickles(path: Any, *, storage: Any = None) -> dict[str, Any]:
     """What the pickles below `path` would import and call if they were unpickled; nothing of them is.
 

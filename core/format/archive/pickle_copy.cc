@@ -32,8 +32,8 @@ std::string_view python3_name(std::string_view module, std::string_view name) {
 
 class PickleCopier {
  public:
-  PickleCopier(const PickleData& data, const PickleCopyRules& rules)
-      : data_(data), rules_(rules), writer_(rules.protocol) {}
+  PickleCopier(const PickleData& data, const PickleCopyRules& rules, PickleWriter* writer)
+      : data_(data), rules_(rules), writer_(*writer) {}
 
   bool write(PickleRef value, int depth) {
     if (depth > kMaxPickleDepth || writer_.size_bytes() > rules_.budget_bytes) return false;
@@ -71,7 +71,6 @@ class PickleCopier {
         return write_container(value, depth);
     }
   }
-  std::string finish() && { return std::move(writer_).finish(); }
   uint64_t replaced() const { return replaced_; }
 
  private:
@@ -226,10 +225,24 @@ class PickleCopier {
     PickleCursor pairs = data_.pairs(value);
     for (PickleRef key, part; pairs.next(&key) && pairs.next(&part);) {
       if (is_left_out(key)) continue;
-      if (!write(key, depth + 1) || !write(part, depth + 1)) return false;
+      if (!write(key, depth + 1)) return false;
+      if (const auto number = other_number(key, part); number.has_value()) {
+        writer_.integer(*number);
+      } else if (!write(part, depth + 1)) {
+        return false;
+      }
       writer_.set_item();
     }
     return true;
+  }
+
+  std::optional<int64_t> other_number(PickleRef key, PickleRef part) const {
+    if (rules_.numbers == nullptr || data_.kind(key) != PickleKind::kText ||
+        data_.kind(part) != PickleKind::kInteger)
+      return std::nullopt;
+    const auto found = rules_.numbers->find(data_.text(key));
+    if (found == rules_.numbers->end()) return std::nullopt;
+    return found->second;
   }
 
   void write_global(std::string_view module, std::string_view name) {
@@ -293,7 +306,7 @@ class PickleCopier {
 
   const PickleData& data_;
   const PickleCopyRules& rules_;
-  PickleWriter writer_;
+  PickleWriter& writer_;
   std::unordered_map<uint32_t, PickleMemo> memo_;
   std::set<uint32_t> begun_;
   uint64_t replaced_ = 0;
@@ -329,12 +342,18 @@ std::optional<std::string> encoded_bytes(const PickleData& data, PickleRef value
 }
 
 PickleCopy copy_pickle(const PickleData& data, PickleRef value, const PickleCopyRules& rules) {
-  PickleCopier copier(data, rules);
+  PickleWriter writer(rules.protocol);
+  PickleCopier copier(data, rules, &writer);
   PickleCopy copy;
   copy.is_whole = copier.write(value, 0);
   copy.replaced = copier.replaced();
-  copy.bytes = std::move(copier).finish();
+  copy.bytes = std::move(writer).finish();
   return copy;
+}
+
+bool copy_pickle_into(const PickleData& data, PickleRef value, const PickleCopyRules& rules,
+                      PickleWriter* writer) {
+  return PickleCopier(data, rules, writer).write(value, 0);
 }
 
 }  // namespace shardwright::format::archive

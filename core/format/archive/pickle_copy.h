@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,6 +31,9 @@ struct PickleCopyRules {
   // Pairs of dicts that are left out: those whose key is one of these, or an object whose state has
   // it as "fqn". Null: none. Outlives the copy.
   const std::set<std::string, std::less<>>* left_out = nullptr;
+  // Integers that dicts have under these text keys, and what they are in the copy. Null: none.
+  // Outlives the copy.
+  const std::map<std::string, int64_t, std::less<>>* numbers = nullptr;
 };
 
 struct PickleCopy {
@@ -39,6 +43,10 @@ struct PickleCopy {
 };
 
 PickleCopy copy_pickle(const PickleData& data, PickleRef value, const PickleCopyRules& rules);
+// The same as the next value of a pickle that is being written, of the protocol of that; false
+// where it cannot be written, and then the writer is of no more use.
+bool copy_pickle_into(const PickleData& data, PickleRef value, const PickleCopyRules& rules,
+                      PickleWriter* writer);
 
 // The bytes of _codecs.encode(text, "latin1"), by which pickles up to protocol 2 say them; nullopt
 // for any other value. The data was read with torch_vocabulary().

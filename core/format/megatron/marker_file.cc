@@ -95,6 +95,13 @@ Status check_backend(const TopScalars& marker, std::pair<std::string_view, std::
 
 }  // namespace
 
+std::string_view marker_text(const MarkerFile& marker) {
+  if (!marker.has_common_file)
+    return R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})";
+  return R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, )"
+         R"("common_backend": "torch", "common_backend_version": 1})";
+}
+
 Result<MarkerFile> decode_marker(std::span<const std::byte> bytes) {
   TopScalars top;
   const Status read =

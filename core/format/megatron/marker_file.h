@@ -27,6 +27,9 @@ struct MarkerFile {
   bool has_common_file = false;
 };
 
+// The text as the original writes it.
+std::string_view marker_text(const MarkerFile& marker);
+
 // DATA_LOSS for what is no such text; UNIMPLEMENTED for other backends and newer versions, naming
 // what to do. Keys that are not known are passed over.
 Result<MarkerFile> decode_marker(std::span<const std::byte> bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   shared = marker, index, common: each its length (8 bytes, little-endian) and its bytes;
-//            no bytes of common = there is no common.pt
+//   shared = journal, marker, index, common: each its length (8 bytes, little-endian) and its
+//            bytes; no bytes of journal or common = there is none
 //
 // The parts keep their numbers: files, chunks and objects of the second come behind those of the
 // first. Of the derived file each part has a range of kDerivedRange bytes.
@@ -16,8 +16,12 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
+#include "core/format/megatron/publication.h"
+#include "core/format/megatron/unflattened.h"
+#include "core/format/megatron/unsharded_state.h"
 #include "core/format/read_only_object.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_save/torch_save_checkpoint.h"
@@ -27,6 +31,7 @@ namespace shardwright::format::megatron {
 namespace {
 
 constexpr uint64_t kDerivedRange = uint64_t{1} << 60;
+constexpr int kMaxRounds = 8;  // of opening what is replaced meanwhile
 
 struct Part {
   std::shared_ptr<const OpenedCheckpoint> checkpoint;  // co-owned with what keeps openings
@@ -56,10 +61,26 @@ class DerivedOfParts final : public ReadOnlyObject {
   std::vector<std::unique_ptr<storage::StorageObject>> parts_;
 };
 
-Location common_location(const Location& location) {
-  const std::string below = fmt::format("/{}", kCommonName);
+// Where the parts lie: under their own names, or those that a journal says.
+struct Names {
+  std::optional<Publication> publication;
+  std::string index{torch_dcp::kIndexName};
+  std::string common{kCommonName};
+};
+
+Result<Names> names_of(std::span<const std::byte> journal) {
+  Names names;
+  if (journal.empty()) return names;
+  SHW_ASSIGN_OR_RETURN(names.publication, decode_publication(journal));
+  names.index = pending_name(torch_dcp::kIndexName, names.publication->generation);
+  names.common = pending_name(kCommonName, names.publication->generation);
+  return names;
+}
+
+Location common_location(const Location& location, const Names& names) {
+  const std::string below = fmt::format("/{}", names.common);
   Location common = location;
-  common.prefix = storage::join_key(location.prefix, kCommonName);
+  common.prefix = storage::join_key(location.prefix, names.common);
   common.display = shown_path(location) + below;
   if (!common.path.empty()) common.path += below;
   return common;
@@ -67,8 +88,12 @@ Location common_location(const Location& location) {
 
 class MegatronCheckpoint final : public OpenedCheckpoint {
  public:
-  MegatronCheckpoint(Location location, std::span<const std::byte> marker)
-      : location_(std::move(location)), marker_(integrity::xxh3_128(marker)) {}
+  // journal: empty = it was opened without one.
+  MegatronCheckpoint(Location location, std::span<const std::byte> marker,
+                     std::span<const std::byte> journal)
+      : location_(std::move(location)),
+        marker_(integrity::xxh3_128(marker)),
+        journal_(journal.begin(), journal.end()) {}
 
   // The first part is the index of torch DCP, the second common.pt.
   Status add_part(std::shared_ptr<const OpenedCheckpoint> checkpoint);
@@ -118,6 +143,10 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
   Status check_checksums(uint32_t file) const override {
     return ask_part(file, &OpenedCheckpoint::check_checksums);
   }
+  // A journal that is followed has none: integrity.json beside it is that of the checkpoint before.
+  Result<std::vector<Status>> check_listed_files() const override {
+    return journal_.empty() ? compare_listed(location_) : std::vector<Status>();
+  }
   Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
                            std::span<const std::byte> bytes) const override {
@@ -130,6 +159,8 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
     return part.checkpoint->check_object_block(object - part.first_object, block, bytes);
   }
   Status explain_missing(uint32_t file) const override {
+    Status replaced = check_manifest();
+    if (replaced.code() == StatusCode::kAborted) return replaced;
     return ask_part(file, &OpenedCheckpoint::explain_missing);
   }
   Result<std::vector<Extent>> padding(uint32_t) const override { return std::vector<Extent>(); }
@@ -154,6 +185,7 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
 
   Location location_;
   Digest128 marker_;
+  std::vector<std::byte> journal_;
   std::vector<Part> parts_;
   plan::Catalog catalog_;
   std::vector<FileInfo> files_;
@@ -258,6 +290,16 @@ Status MegatronCheckpoint::locate(std::span<const StoredItem> items) const {
 }
 
 Status MegatronCheckpoint::check_manifest() const {
+  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> journal, read_journal(location_));
+  if (journal != journal_)
+    return aborted(
+               "another checkpoint was put in place while reading, or this one was; open it "
+               "again")
+        .with_detail("file", kJournalName);
+  if (!journal_.empty()) {
+    for (const Part& part : parts_) SHW_RETURN_IF_ERROR(part.checkpoint->check_manifest());
+    return {};
+  }
   const auto bytes = storage::read_all(
       *location_.storage, storage::join_key(location_.prefix, kMarkerName), kMaxMarkerBytes);
   if (bytes.status().code() == StatusCode::kNotFound)
@@ -272,7 +314,7 @@ Status MegatronCheckpoint::check_manifest() const {
   return {};
 }
 
-using Sections = std::array<std::vector<std::byte>, 3>;  // marker, index, common
+using Sections = std::array<std::vector<std::byte>, 4>;  // journal, marker, index, common
 
 std::vector<std::byte> encode_sections(const Sections& sections) {
   std::vector<std::byte> out;
@@ -323,11 +365,12 @@ Status not_there(std::string_view name, std::string_view why) {
 
 // Whether common.pt belongs to the checkpoint; one that metadata.json says nothing of may be left
 // of an older save where the common state is among the data.
-Result<bool> wants_common(const Location& location, const MarkerFile& marker,
+Result<bool> wants_common(const Location& location, const Names& names, const MarkerFile& marker,
                           const plan::Catalog& data) {
-  SHW_ASSIGN_OR_RETURN(const bool there, is_there(location, kCommonName));
+  if (names.publication.has_value() && !marker.has_common_file) return false;
+  SHW_ASSIGN_OR_RETURN(const bool there, is_there(location, names.common));
   if (marker.has_common_file && !there)
-    return not_there(kCommonName,
+    return not_there(names.common,
                      fmt::format("{} says that it holds the common state", kMarkerName));
   if (marker.has_common_file || !there) return there;
   for (size_t i = 0; i < data.objects.size(); ++i) {
@@ -336,45 +379,104 @@ Result<bool> wants_common(const Location& location, const MarkerFile& marker,
   return true;
 }
 
+// What says which checkpoint lies there: compared before and after the rest was read.
+struct Signs {
+  std::vector<std::byte> journal;
+  bool has_marker = false;
+  storage::ObjectStat marker;
+
+  bool same_as(const Signs& other) const {
+    return journal == other.journal && has_marker == other.has_marker &&
+           marker.size_bytes == other.marker.size_bytes && marker.version == other.marker.version &&
+           marker.modified_ns == other.marker.modified_ns;
+  }
+};
+
+Result<Signs> look_at_signs(const Location& location) {
+  Signs signs;
+  SHW_ASSIGN_OR_RETURN(signs.journal, read_journal(location));
+  const auto marker = location.storage->stat(storage::join_key(location.prefix, kMarkerName));
+  if (!marker.ok() && marker.status().code() != StatusCode::kNotFound) return marker.status();
+  signs.has_marker = marker.ok();
+  if (marker.ok()) signs.marker = *marker;
+  return signs;
+}
+
+struct Opening {
+  const Location& location;
+  torch_dcp::KeptOpenings* kept;
+  std::vector<std::byte>* bytes;
+};
+
+// What the journal names, or else metadata.json.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening,
+                                                          const Signs& signs) {
+  const Location& location = opening.location;
+  Sections sections;
+  auto& [journal_bytes, marker_bytes, index_bytes, common_bytes] = sections;
+  journal_bytes = signs.journal;
+  SHW_ASSIGN_OR_RETURN(const Names names, names_of(journal_bytes));
+  if (names.publication.has_value()) {
+    const auto text = std::as_bytes(std::span(marker_text({names.publication->has_common_file})));
+    marker_bytes.assign(text.begin(), text.end());
+  } else {
+    SHW_ASSIGN_OR_RETURN(marker_bytes, read_marker(location));
+  }
+  SHW_ASSIGN_OR_RETURN(const MarkerFile marker, decode_marker(marker_bytes));
+  SHW_ASSIGN_OR_RETURN(const bool has_index, is_there(location, names.index));
+  if (!has_index)
+    return not_there(
+        names.index,
+        fmt::format("{} is", names.publication.has_value() ? kJournalName : kMarkerName));
+  const bool travels = opening.bytes != nullptr;
+  SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_indexes(location, {&names.index, 1}, opening.kept,
+                                                          travels ? &index_bytes : nullptr));
+  SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));
+  SHW_ASSIGN_OR_RETURN(const bool has_common,
+                       wants_common(location, names, marker, data->catalog()));
+  auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
+  SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(data)));
+  if (has_common) {
+    SHW_ASSIGN_OR_RETURN(auto common, torch_save::open_file(common_location(location, names),
+                                                            travels ? &common_bytes : nullptr));
+    SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(common)));
+  }
+  if (travels) *opening.bytes = encode_sections(sections);
+  return std::shared_ptr<const OpenedCheckpoint>(std::move(checkpoint));
+}
+
 }  // namespace
 
+// A save may put a checkpoint in place meanwhile: what was read before it and after it would be a
+// mixture of two.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
                                                                torch_dcp::KeptOpenings* kept,
                                                                std::vector<std::byte>* bytes) {
-  Sections sections;
-  auto& [marker_bytes, index_bytes, common_bytes] = sections;
-  SHW_ASSIGN_OR_RETURN(marker_bytes, read_marker(location));
-  SHW_ASSIGN_OR_RETURN(const MarkerFile marker, decode_marker(marker_bytes));
-  SHW_ASSIGN_OR_RETURN(const bool has_index, is_there(location, torch_dcp::kIndexName));
-  if (!has_index) return not_there(torch_dcp::kIndexName, fmt::format("{} is", kMarkerName));
-  const std::string index(torch_dcp::kIndexName);
-  SHW_ASSIGN_OR_RETURN(auto data,
-                       torch_dcp::open_directory(location, {&index, 1}, kept,
-                                                 bytes == nullptr ? nullptr : &index_bytes));
-  SHW_ASSIGN_OR_RETURN(const bool has_common, wants_common(location, marker, data->catalog()));
-  auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes);
-  SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(data)));
-  if (has_common) {
-    SHW_ASSIGN_OR_RETURN(auto common,
-                         torch_save::open_file(common_location(location),
-                                               bytes == nullptr ? nullptr : &common_bytes));
-    SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(common)));
+  SHW_ASSIGN_OR_RETURN(Signs signs, look_at_signs(location));
+  for (int round = 0; round < kMaxRounds; ++round) {
+    auto opened = open_once({location, kept, bytes}, signs);
+    SHW_ASSIGN_OR_RETURN(Signs again, look_at_signs(location));
+    if (again.same_as(signs)) return opened;
+    signs = std::move(again);
   }
-  if (bytes != nullptr) *bytes = encode_sections(sections);
-  return std::shared_ptr<const OpenedCheckpoint>(std::move(checkpoint));
+  return aborted(fmt::format("'{}' was replaced again and again while it was opened",
+                             escape_text(shown_path(location))))
+      .with_detail("file", kMarkerName);
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                             std::span<const std::byte> bytes) {
   SHW_ASSIGN_OR_RETURN(const Sections sections, decode_sections(bytes));
-  const auto& [marker_bytes, index_bytes, common_bytes] = sections;
+  const auto& [journal_bytes, marker_bytes, index_bytes, common_bytes] = sections;
+  SHW_ASSIGN_OR_RETURN(const Names names, names_of(journal_bytes));
   SHW_RETURN_IF_ERROR(decode_marker(marker_bytes).status());
-  auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes);
+  auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
   SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_shared(location, index_bytes));
+  SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));
   SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(data)));
   if (!common_bytes.empty()) {
     SHW_ASSIGN_OR_RETURN(auto common,
-                         torch_save::open_shared(common_location(location), common_bytes));
+                         torch_save::open_shared(common_location(location, names), common_bytes));
     SHW_RETURN_IF_ERROR(checkpoint->add_part(std::move(common)));
   }
   return std::shared_ptr<const OpenedCheckpoint>(std::move(checkpoint));

@@ -17,9 +17,6 @@
 
 namespace shardwright::format::megatron {
 
-// First key of the entries of common.pt.
-inline constexpr std::string_view kCommonKey = "common";
-
 // kept: as of torch_dcp::open_directory, not null; bytes: receives what open_shared takes, or null.
 // DATA_LOSS naming the file that is damaged or not there; UNIMPLEMENTED for other backends and
 // newer versions; PERMISSION_DENIED (unsafe) for a pickle that would call something.

@@ -3,6 +3,8 @@
 
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_checkpoint.h"
+#include "core/format/megatron/megatron_saving.h"
+#include "core/format/megatron/publication.h"
 #include "core/format/torch_dcp/kept_openings.h"
 
 namespace shardwright::format::megatron {
@@ -27,6 +29,10 @@ class MegatronFormat final : public Format {
       const Location& location, std::span<const std::byte> metadata) const override {
     return megatron::open_shared(location, metadata);
   }
+
+  // Without metadata.json a directory with the journal is one, too.
+  std::span<const std::string_view> markers() const override { return {&kJournalName, 1}; }
+  const FormatWriter* writer() const override { return &megatron_writer(); }
 
  private:
   mutable torch_dcp::KeptOpenings kept_;  // thread-safe

@@ -513,7 +513,7 @@ Result<std::shared_ptr<const OpenedCheckpoint>> opened_from(const Location& loca
 class NativeFormat final : public Format {
  public:
   std::string_view name() const override { return kFormatName; }
-  std::string_view marker() const override { return kManifestName; }
+  std::span<const std::string_view> markers() const override { return {&kManifestName, 1}; }
   bool recognises(const Sight&) const override { return false; }  // by nothing but its marker
 
   Result<std::shared_ptr<const OpenedCheckpoint>> open(

@@ -23,22 +23,16 @@ using archive::PickleWriter;
 using archive::ZipFraming;
 using archive::ZipWriter;
 
-constexpr std::string_view kPickleName = "archive/data.pkl";
 constexpr std::string_view kStorageName = "archive/data/0";
 constexpr uint32_t kOneSum = 0;
 constexpr uint32_t kOtherSum = UINT32_MAX;
 
-struct Record {
-  std::string_view name;
-  std::string_view text;
-};
+using Record = ArchiveText;
 // Twenty digits say which records there are, twenty their checksums; any are taken.
 constexpr std::string_view kTensorId = "1572819951185464302600000000000000000000";
 constexpr std::string_view kValueId = "0290846867776292310400000000000000000000";
 constexpr Record kFormatVersion{"archive/.format_version", "1"};
 constexpr Record kAlignment{"archive/.storage_alignment", "64"};
-constexpr Record kByteOrder{"archive/byteorder", "little"};
-constexpr Record kVersion{"archive/version", "3\n"};
 constexpr std::string_view kIdName = "archive/.data/serialization_id";
 
 // Of the storages that have a type of their own; others are bytes with the dtype beside them.
@@ -101,32 +95,9 @@ Dims row_major_strides(std::span<const int64_t> sizes) {
   return strides;
 }
 
-// As torch.save 2.15 pickles a contiguous tensor.
 std::string tensor_pickle(DType dtype, std::span<const int64_t> sizes, uint64_t size_bytes) {
-  const std::string_view typed = storage_class(dtype);
   PickleWriter pickle(PickleProtocol::k2);
-  pickle.global("torch._utils", typed.empty() ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
-  pickle.mark().mark();
-  write_text(&pickle, "storage");
-  if (typed.empty()) {
-    pickle.global("torch.storage", "UntypedStorage");
-  } else {
-    pickle.global("torch", typed);
-  }
-  write_text(&pickle, "0");
-  write_text(&pickle, "cpu");
-  const auto elements = static_cast<int64_t>(size_bytes);
-  pickle.integer(typed.empty() ? elements : elements / (dtype_bits(dtype) / 8));
-  pickle.tuple_to_mark().memoize();
-  pickle.persistent_id().integer(0);
-  write_extents(&pickle, sizes);
-  write_extents(&pickle, row_major_strides(sizes));
-  pickle.boolean(false).global("collections", "OrderedDict").empty_tuple().reduce().memoize();
-  if (typed.empty())
-    pickle.global("torch", dtype == DType::kFloat4E2m1fn ? std::string_view("float4_e2m1fn_x2")
-                                                         : dtype_name(dtype));
-  pickle.tuple_to_mark().memoize();
-  pickle.reduce().memoize();
+  pickle_tensor({dtype, sizes, size_bytes, "0"}, &pickle);
   return std::move(pickle).finish();
 }
 
@@ -138,15 +109,15 @@ class ItemWriter {
 
   // payload_bytes: of data/0, or none.
   Status add(std::span<const std::byte> pickle, const uint64_t* payload_bytes) {
-    SHW_RETURN_IF_ERROR(add_bytes(kPickleName, pickle));
+    SHW_RETURN_IF_ERROR(add_bytes(kArchivePickleName, pickle));
     if (is_stock_) SHW_RETURN_IF_ERROR(add_text(kFormatVersion));
     if (is_stock_) SHW_RETURN_IF_ERROR(add_text(kAlignment));
-    SHW_RETURN_IF_ERROR(add_text(kByteOrder));
+    SHW_RETURN_IF_ERROR(add_text(kArchiveByteOrder));
     if (payload_bytes != nullptr) {
       SHW_ASSIGN_OR_RETURN(payload_, zip_.add(kStorageName, *payload_bytes));
       bytes_.emplace_back();
     }
-    SHW_RETURN_IF_ERROR(add_text(kVersion));
+    SHW_RETURN_IF_ERROR(add_text(kArchiveVersion));
     if (!is_stock_) return {};
     return add_text({kIdName, payload_bytes == nullptr ? kValueId : kTensorId});
   }
@@ -208,6 +179,35 @@ std::vector<uint32_t> differences(std::span<const std::byte> one,
 }
 
 }  // namespace
+
+// As torch.save 2.15 pickles a contiguous tensor.
+void pickle_tensor(const TensorToPickle& tensor, PickleWriter* out) {
+  const std::string_view typed = storage_class(tensor.dtype);
+  PickleWriter& pickle = *out;
+  pickle.global("torch._utils", typed.empty() ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
+  pickle.mark().mark();
+  write_text(&pickle, "storage");
+  if (typed.empty()) {
+    pickle.global("torch.storage", "UntypedStorage");
+  } else {
+    pickle.global("torch", typed);
+  }
+  write_text(&pickle, tensor.storage_key);
+  write_text(&pickle, "cpu");
+  const auto elements = static_cast<int64_t>(tensor.size_bytes);
+  pickle.integer(typed.empty() ? elements : elements / (dtype_bits(tensor.dtype) / 8));
+  pickle.tuple_to_mark().memoize();
+  pickle.persistent_id().integer(0);
+  write_extents(&pickle, tensor.sizes);
+  write_extents(&pickle, row_major_strides(tensor.sizes));
+  pickle.boolean(false).global("collections", "OrderedDict").empty_tuple().reduce().memoize();
+  if (typed.empty())
+    pickle.global("torch", tensor.dtype == DType::kFloat4E2m1fn
+                               ? std::string_view("float4_e2m1fn_x2")
+                               : dtype_name(tensor.dtype));
+  pickle.tuple_to_mark().memoize();
+  pickle.reduce().memoize();
+}
 
 Result<TorchElements> torch_elements(DType dtype) {
   if (dtype == DType::kFloat4E2m1fn) return TorchElements{"float4_e2m1fn_x2", true};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/format/archive/pickle_writer.h"
 #include "core/format/saving.h"
 #include "core/tensor/dims.h"
 #include "core/tensor/dtype.h"
@@ -38,6 +39,25 @@ struct TorchElements {
 Result<TorchElements> torch_elements(DType dtype);
 // Sizes or offsets as torch counts them. UNIMPLEMENTED when a pair would be cut.
 Result<Dims> torch_extents(const TorchElements& elements, std::span<const int64_t> extents);
+
+// A contiguous tensor as the next value of a pickle, which is all of the storage of that key.
+struct TensorToPickle {
+  DType dtype = DType::kInvalid;
+  std::span<const int64_t> sizes;  // torch_extents
+  uint64_t size_bytes = 0;
+  std::string_view storage_key;
+};
+void pickle_tensor(const TensorToPickle& tensor, archive::PickleWriter* out);
+
+// Records of every archive beside its storages.
+struct ArchiveText {
+  std::string_view name;
+  std::string_view text;
+};
+inline constexpr std::string_view kArchivePickleName = "archive/data.pkl";
+inline constexpr std::string_view kArchiveStoragesName = "archive/data/";
+inline constexpr ArchiveText kArchiveByteOrder{"archive/byteorder", "little"};
+inline constexpr ArchiveText kArchiveVersion{"archive/version", "3\n"};
 
 // Around the packed bytes of a box of these sizes (torch_extents). The front has a multiple of 64
 // bytes.

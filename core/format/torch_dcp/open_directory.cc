@@ -81,7 +81,7 @@ uint64_t most_sidecar_bytes(const DcpIndex& index, const Opened& opened) {
 // The digests of the only index, where there are any. One that is damaged is as good as none.
 Status take_sidecar(const Location& location, const DcpIndex& index, Opened* opened,
                     std::vector<std::string>* notes) {
-  if (opened->indexes.size() != 1 || opened->indexes[0].key != kIndexName) return {};
+  if (opened->indexes.size() != 1 || rank_of_index(opened->indexes[0].key).has_value()) return {};
   SHW_ASSIGN_OR_RETURN(const auto found, find_sidecar(location, opened->indexes[0].bytes, notes));
   if (!found.has_value()) return {};
   // A body is made of its header's bytes: one that says more than there is to say is not read.
@@ -135,7 +135,13 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& l
                                                                std::span<const std::string> names,
                                                                KeptOpenings* kept,
                                                                std::vector<std::byte>* bytes) {
-  const std::vector<std::string> keys = index_keys(names);
+  return open_indexes(location, index_keys(names), kept, bytes);
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_indexes(const Location& location,
+                                                             std::span<const std::string> keys,
+                                                             KeptOpenings* kept,
+                                                             std::vector<std::byte>* bytes) {
   SHW_ASSIGN_OR_RETURN(std::optional<KeptOpenings::Seen> seen, see(location, keys, kept));
   if (seen.has_value()) {
     auto found = kept->find(*seen);

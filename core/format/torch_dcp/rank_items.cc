@@ -143,19 +143,6 @@ Status no_details() {
   return data_loss("what a rank says of its items is damaged");
 }
 
-// Of all blocks of an item that lies in memory.
-void add_digests(std::span<const std::byte> item, const Digest128& key,
-                 std::vector<Digest128>* digests) {
-  for (uint64_t block = 0; block * kDigestBlockBytes < item.size(); ++block) {
-    const uint64_t begin = block * kDigestBlockBytes;
-    const auto bytes = item.subspan(
-        static_cast<size_t>(begin),
-        static_cast<size_t>(std::min<uint64_t>(kDigestBlockBytes, item.size() - begin)));
-    digests->push_back(
-        integrity::block_digest(integrity::xxh3_128(bytes), key, block, bytes.size()));
-  }
-}
-
 }  // namespace
 
 Result<FileLayout> lay_out_items(const RankContents& contents, Framing framing) {
@@ -169,6 +156,18 @@ Digest128 object_item_key(std::string_view generation, std::string_view name, in
   identity.content = kTorchSaveType;
   identity.rank = rank;
   return integrity::chunk_key(identity);
+}
+
+void append_item_digests(std::span<const std::byte> item, const Digest128& key,
+                         std::vector<Digest128>* digests) {
+  for (uint64_t block = 0; block * kDigestBlockBytes < item.size(); ++block) {
+    const uint64_t begin = block * kDigestBlockBytes;
+    const auto bytes = item.subspan(
+        static_cast<size_t>(begin),
+        static_cast<size_t>(std::min<uint64_t>(kDigestBlockBytes, item.size() - begin)));
+    digests->push_back(
+        integrity::block_digest(integrity::xxh3_128(bytes), key, block, bytes.size()));
+  }
 }
 
 WrittenItems written_items(const RankContents& contents, const FileLayout& layout,
@@ -194,8 +193,9 @@ WrittenItems written_items(const RankContents& contents, const FileLayout& layou
       const ObjectEntry& entry = contents.state.objects()[item.entry];
       const int32_t rank =
           contents.owner(contents.local.description.catalog.objects[item.entry].rank);
-      add_digests(layout.wrappings[placed.wrapping].front,
-                  object_item_key(contents.list.generation, entry.name, rank), &written.digests);
+      append_item_digests(layout.wrappings[placed.wrapping].front,
+                          object_item_key(contents.list.generation, entry.name, rank),
+                          &written.digests);
     } else {
       written.digests.insert(written.digests.end(), own.begin(), own.end());
     }

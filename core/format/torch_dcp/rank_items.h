@@ -45,6 +45,10 @@ WrittenItems written_items(const RankContents& contents, const FileLayout& layou
 // What the digest of a byte object's blocks is bound to: the item as it is stored.
 Digest128 object_item_key(std::string_view generation, std::string_view name, int32_t rank);
 
+// Of all blocks of an item that lies in memory.
+void append_item_digests(std::span<const std::byte> item, const Digest128& key,
+                         std::vector<Digest128>* digests);
+
 std::vector<std::byte> encode_details(const WrittenItems& items);
 // DATA_LOSS for bytes that no rank made.
 Result<WrittenItems> decode_details(std::span<const std::byte> bytes);

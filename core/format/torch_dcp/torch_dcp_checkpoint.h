@@ -35,6 +35,11 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& l
                                                                std::span<const std::string> names,
                                                                KeptOpenings* kept,
                                                                std::vector<std::byte>* bytes);
+// The same by the names of the indexes that count: one, or those of single ranks.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_indexes(const Location& location,
+                                                             std::span<const std::string> keys,
+                                                             KeptOpenings* kept,
+                                                             std::vector<std::byte>* bytes);
 // What another rank opened; nothing is read.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                             std::span<const std::byte> bytes);

@@ -94,7 +94,7 @@ class ArchiveFormat final : public format::Format {
   explicit ArchiveFormat(std::shared_ptr<const Archive> archive) : archive_(std::move(archive)) {}
 
   std::string_view name() const override { return "archive"; }
-  std::string_view marker() const override { return kArchiveMarker; }
+  std::span<const std::string_view> markers() const override { return {&kArchiveMarker, 1}; }
   bool recognises(const format::Sight& sight) const override {
     return sight.has_name(kArchiveMarker);
   }

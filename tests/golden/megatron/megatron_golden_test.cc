@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/format/format.h"
+#include "core/format/torch_dcp/item_archive.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/expect_failure.h"
 
@@ -52,8 +53,15 @@ TEST_P(MegatronGolden, HoldsTheTensorsThatWereSaved) {
     const Result<size_t> found = checkpoint_->find_tensor(name, -1);
     ASSERT_TRUE(found.ok()) << found.status().to_string();
     EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
+    const bool is_flat = expected_.contains("flattened") && expected_["flattened"].contains(name);
+    const Json whole = is_flat ? expected_["flattened"][name] : Json();
+    const Json shape(
+        std::vector<int64_t>(catalog.shape(*found).begin(), catalog.shape(*found).end()));
+    EXPECT_EQ(shape, is_flat ? whole["original_shape"] : tensor["shape"]) << name;
+    const auto digest = sha256(*checkpoint_, name);
+    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+    EXPECT_EQ(*digest, (is_flat ? whole["original_sha256"] : tensor["sha256"])) << name;
   }
-  expect_digests(*checkpoint_);
 }
 
 TEST_P(MegatronGolden, HoldsTheCommonStateAsEntries) {
@@ -125,6 +133,23 @@ class DamagedMegatron : public testing::Test {
   std::shared_ptr<storage::Storage> storage_ = storage::make_memory_storage();
 };
 
+TEST_F(DamagedMegatron, ADeepVerificationComparesWhatIsListed) {
+  const auto runtime = std::move(*Runtime::create({}));
+  const auto damage = [&](bool deep) {
+    const auto checkpoint = Checkpoint::open(*runtime, {storage_, "c"});
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status().to_string();
+    return (*checkpoint)->find_damage(deep, CallContext())->damage;
+  };
+  EXPECT_TRUE(damage(true).empty());
+  put("integrity.json", R"({"algorithm":"sha256","files":{"common.pt":")" + std::string(64, '0') +
+                            R"(","gone":")" + std::string(64, '1') + R"("}})");
+  EXPECT_TRUE(damage(false).empty());
+  const auto found = damage(true);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].file, "common.pt");
+  EXPECT_EQ(found[1].file, "gone");
+}
+
 TEST_F(DamagedMegatron, NamesTheFileThatIsNotThere) {
   ASSERT_TRUE(open().ok());
   ASSERT_TRUE(storage_->remove("c/common.pt").ok());
@@ -138,10 +163,47 @@ TEST_F(DamagedMegatron, NamesTheFileThatIsNoneOfItsKind) {
   expect_refused("metadata.json", StatusCode::kDataLoss);
   put("metadata.json", R"({"sharded_backend":"zarr","sharded_backend_version":1})");
   expect_refused("metadata.json", StatusCode::kUnimplemented);
+}
+
+TEST_F(DamagedMegatron, WithoutItsMarkerIsIncompleteAndOpensAsTorchDcp) {
   ASSERT_TRUE(storage_->remove("c/metadata.json").ok());
-  const auto data = open();
+  const Status incomplete = open().status();
+  EXPECT_EQ(incomplete.code(), StatusCode::kNotFound);
+  EXPECT_NE(incomplete.message().find("incomplete"), std::string::npos) << incomplete.message();
+  EXPECT_NE(incomplete.detail("hint").find("--as torch_dcp"), std::string::npos);
+  const auto data = format::FormatTable().open({storage_, "c"}, nullptr, "torch-dcp");
   ASSERT_TRUE(data.ok()) << data.status().to_string();
   EXPECT_EQ((*data)->format_name(), "torch-dcp");
+}
+
+TEST_F(DamagedMegatron, OpensAsTorchDcpBesideItsMarkerWhereThatIsAskedFor) {
+  const auto data = format::FormatTable().open({storage_, "c"}, nullptr, "torch-dcp");
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  EXPECT_EQ((*data)->format_name(), "torch-dcp");
+  EXPECT_LT((*data)->catalog().objects.size(), (*open())->catalog().objects.size());
+}
+
+// A pickle whose value is what os.system gives: it is given as a pickle, and nobody runs it.
+TEST_F(DamagedMegatron, NeverRunsWhatACommonFileSays) {
+  constexpr char kCalls[] =
+      "\x80\x02}X\x04\x00\x00\x00"
+      "argscposix\nsystem\nX\x0e\x00\x00\x00touch hostile_\x85Rs.";
+  const std::string_view pickle(kCalls, sizeof(kCalls) - 1);
+  const auto archive = format::torch_dcp::wrap_value(format::torch_dcp::Framing::kStock,
+                                                     std::as_bytes(std::span(pickle)));
+  ASSERT_TRUE(archive.ok());
+  put("common.pt", {reinterpret_cast<const char*>(archive->data()), archive->size()});
+  const auto opened = open();
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const plan::Catalog& catalog = (*opened)->catalog();
+  bool found = false;
+  for (size_t i = 0; i < catalog.objects.size(); ++i) {
+    if (catalog.object_name(i) != "common.args") continue;
+    found = true;
+    EXPECT_EQ(catalog.texts.at(catalog.objects[i].content_type), "application/python-pickle");
+  }
+  EXPECT_TRUE(found);
+  EXPECT_FALSE(std::filesystem::exists("hostile_"));
 }
 
 TEST_F(DamagedMegatron, RefusesACommonFileThatIsDamaged) {

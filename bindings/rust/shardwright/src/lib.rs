@@ -79,8 +79,8 @@ pub use layout::{Layout, Piece, Placement};
 pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
-    Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
+    OptimizerLayout, Overwrite, Owner, Preset, Priority, ReadPath, ReshardOptions, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};
@@ -91,6 +91,6 @@ pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
     GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, convert, latest, list_steps, load, load_all,
-    load_async, load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at,
+    load_async, load_async_at, load_at, load_into, prepare, prepare_at, reshard, save, save_async, save_async_at, save_at,
     scan_pickles, version,
 };

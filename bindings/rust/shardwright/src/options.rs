@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of saves and loads, with the names and defaults that all languages share.
 
-use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::deadline_ns;
-use crate::progress::ProgressListener;
-use crate::text::{Blob, c_path};
+use crate::text::{Blob, c_path, c_text};
+use crate::{cancellation::Cancellation, limits::deadline_ns, progress::ProgressListener};
 use shardwright_sys::ffi;
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// An option whose values are words, the same in all languages.
 macro_rules! choice {
@@ -110,6 +106,15 @@ choice! {
     }
 }
 choice! {
+    /// How the distributed optimizer of a checkpoint of Megatron is stored.
+    OptimizerLayout {
+        /// With the shapes of its parameters: jobs of any shape load it.
+        #[default] FullyReshardable = SHW_OPTIMIZER_FULLY_RESHARDABLE, "fully_reshardable";
+        /// In buckets, as it was: only jobs of equal tensor, pipeline and expert sizes load it.
+        DpReshardable = SHW_OPTIMIZER_DP_RESHARDABLE, "dp_reshardable";
+    }
+}
+choice! {
     /// What a finished save survives.
     Durability {
         /// A loss of power.
@@ -164,8 +169,10 @@ choice! {
         Native = SHW_FORMAT_NATIVE, "native";
         /// torch.distributed.checkpoint.
         TorchDcp = SHW_FORMAT_TORCH_DCP, "torch_dcp";
-        /// One file when the path ends in `.safetensors`, else files of a directory and their index.
+        /// One file when the path ends in `.safetensors`, else files and their index.
         Safetensors = SHW_FORMAT_SAFETENSORS, "safetensors";
+        /// Megatron-core's torch_dist.
+        Megatron = SHW_FORMAT_MEGATRON, "megatron";
     }
 }
 choice! {
@@ -233,6 +240,15 @@ choice! {
         #[default] Normal = SHW_PRIORITY_NORMAL, "normal";
         /// On threads of its own that get about a tenth of a core that others want.
         Background = SHW_PRIORITY_BACKGROUND, "background";
+    }
+}
+choice! {
+    /// Where Megatron's format keeps the common state.
+    Common {
+        /// In `common.pt`, which every megatron-core reads.
+        #[default] File = SHW_COMMON_FILE, "file";
+        /// Among the data, as megatron-core from 0.19 on does.
+        Object = SHW_COMMON_OBJECT, "object";
     }
 }
 choice! {
@@ -320,7 +336,6 @@ options! {
 ///
 /// ```
 /// use shardwright::{Durability, Overwrite, SaveOptions};
-///
 /// let options = SaveOptions::new().overwrite(Overwrite::Refuse).durability(Durability::None);
 /// assert!(options.digests);
 /// ```
@@ -361,6 +376,8 @@ pub struct SaveOptions {
     pub hold: bool,
     /// What all but the copy of a job runs at.
     pub priority: Priority = Priority::Normal,
+    /// Where Megatron's format keeps the common state.
+    pub common: Common = Common::File,
     /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cancellation: Option<Cancellation>,
@@ -477,6 +494,80 @@ impl ConvertOptions {
     }
 }
 
+options! {
+/// Options of [`reshard`](crate::reshard).
+pub struct ReshardOptions {
+    /// Tensor-parallel size of the target job; 0 = as in the source.
+    pub tensor_parallel: u32,
+    /// Pipeline-parallel size; 0 = as in the source.
+    pub pipeline_parallel: u32,
+    /// Expert-parallel size; 0 = as in the source.
+    pub expert_parallel: u32,
+    /// Data-parallel size; 0 = 1.
+    pub data_parallel: u32,
+    /// How its optimizer is stored.
+    pub optimizer: OptimizerLayout,
+    /// The target job as JSON text; sizes that are not 0 win over it.
+    pub job: Option<String>,
+    /// What lies where in buckets, as JSON text, where contents do not tell it.
+    pub map: Option<String>,
+    /// Everything is proved and nothing is written.
+    pub dry_run: bool,
+    /// Whether another checkpoint at the target is replaced.
+    pub overwrite: Overwrite = Overwrite::Refuse,
+    /// What the target survives.
+    pub durability: Durability,
+    /// Whether what was written is read back and compared.
+    pub compare: bool = true,
+    /// Worker threads; 0 = all of the context.
+    pub threads: u32,
+    /// Mode of new files; 0 = 0666 and the umask.
+    pub file_mode: u32,
+    /// Bytes of staging memory for reading and writing together; 0 = that of the context.
+    pub memory_budget: u64,
+    /// Limit of the whole call.
+    pub deadline: Option<Duration>,
+    /// Ends the call early.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cancellation: Option<Cancellation>,
+}
+}
+
+/// The C struct and the texts that it points to.
+pub(crate) struct CReshardOptions {
+    pub options: ffi::shw_reshard_options,
+    _job: Option<CString>,
+    _map: Option<CString>,
+}
+
+impl ReshardOptions {
+    pub(crate) fn to_c(&self) -> Result<CReshardOptions> {
+        let job = self.job.as_deref().map(|text| c_text("job", text)).transpose()?;
+        let map = self.map.as_deref().map(|text| c_text("map", text)).transpose()?;
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut c: ffi::shw_reshard_options = unsafe { std::mem::zeroed() };
+        c.struct_size = size_of::<ffi::shw_reshard_options>() as u32;
+        let without_comparison = if self.compare { 0 } else { ffi::SHW_RESHARD_WITHOUT_COMPARISON };
+        let dry_run = if self.dry_run { ffi::SHW_RESHARD_DRY_RUN } else { 0 };
+        c.flags = (without_comparison | dry_run) as u32;
+        c.tensor_parallel = self.tensor_parallel;
+        c.pipeline_parallel = self.pipeline_parallel;
+        c.expert_parallel = self.expert_parallel;
+        c.data_parallel = self.data_parallel;
+        c.optimizer = self.optimizer as i32;
+        c.overwrite = self.overwrite as i32;
+        c.durability = self.durability as i32;
+        c.threads = self.threads;
+        c.file_mode = self.file_mode;
+        c.job = text_pointer(&job);
+        c.map = text_pointer(&map);
+        c.memory_budget = self.memory_budget;
+        c.deadline_ns = deadline_ns(self.deadline);
+        c.cancellation = cancellation_handle(&self.cancellation);
+        Ok(CReshardOptions { options: c, _job: job, _map: map })
+    }
+}
+
 fn cancellation_handle(cancellation: &Option<Cancellation>) -> *mut ffi::shw_cancellation {
     cancellation.as_ref().map_or(std::ptr::null_mut(), Cancellation::handle)
 }
@@ -524,6 +615,7 @@ impl SaveOptions {
         c.max_shard_size = self.max_shard_size;
         c.hold = if self.hold { ffi::SHW_HOLD_ON } else { ffi::SHW_HOLD_OFF } as i32;
         c.priority = self.priority as i32;
+        c.common = self.common as i32;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
         c.cancellation = cancellation_handle(&self.cancellation);

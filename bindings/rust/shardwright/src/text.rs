@@ -14,6 +14,13 @@ pub(crate) fn c_path(path: &Path) -> Result<CString> {
         .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("path {path:?} holds a NUL")))
 }
 
+/// The text of an option; NUL inside is INVALID_ARGUMENT.
+pub(crate) fn c_text(option: &str, text: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, format!("option {option} holds a NUL")).with_detail("parameter", option)
+    })
+}
+
 /// Text of a getter that also gives the size.
 pub(crate) fn sized_text(get: impl FnOnce(*mut u64) -> *const c_char) -> String {
     let mut size = 0;

@@ -350,10 +350,13 @@ pub const SHW_OWNER_ALL: i32 = 3;
 pub const SHW_VERIFY_REPLICAS_AUTO: i32 = 0;
 pub const SHW_VERIFY_REPLICAS_ALL: i32 = 1;
 pub const SHW_VERIFY_REPLICAS_OFF: i32 = 2;
+pub const SHW_COMMON_FILE: i32 = 0;
+pub const SHW_COMMON_OBJECT: i32 = 1;
 pub const SHW_FORMAT_AUTO: i32 = 0;
 pub const SHW_FORMAT_NATIVE: i32 = 1;
 pub const SHW_FORMAT_TORCH_DCP: i32 = 2;
 pub const SHW_FORMAT_SAFETENSORS: i32 = 3;
+pub const SHW_FORMAT_MEGATRON: i32 = 4;
 pub const SHW_PRESET_NATIVE: i32 = 0;
 pub const SHW_PRESET_HYPERPARALLEL: i32 = 1;
 pub const SHW_PRESET_TORCH: i32 = 2;
@@ -1284,6 +1287,8 @@ pub struct shw_save_options {
     pub max_shard_size: u64,
     pub hold: i32,
     pub priority: i32,
+    pub common: i32,
+    pub reserved0: u32,
 }
 
 #[repr(C)]

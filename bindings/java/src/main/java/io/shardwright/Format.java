@@ -15,7 +15,9 @@ public enum Format {
     /** torch.distributed.checkpoint. */
     TORCH_DCP(shw_nativeConstants.SHW_FORMAT_TORCH_DCP),
     /** One file when the path ends in .safetensors, else files of a directory and their index. */
-    SAFETENSORS(shw_nativeConstants.SHW_FORMAT_SAFETENSORS);
+    SAFETENSORS(shw_nativeConstants.SHW_FORMAT_SAFETENSORS),
+    /** Megatron-core's torch_dist. */
+    MEGATRON(shw_nativeConstants.SHW_FORMAT_MEGATRON);
 
     private final int number;
 

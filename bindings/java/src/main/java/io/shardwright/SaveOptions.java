@@ -39,6 +39,7 @@ public final class SaveOptions {
     private long maxShardSize;
     private boolean hold;
     private Priority priority = Priority.NORMAL;
+    private Common common = Common.FILE;
     private Consumer<Progress> progress;
 
     /** All defaults. */
@@ -243,6 +244,17 @@ public final class SaveOptions {
     }
 
     /**
+     * Where Megatron's format keeps the common state.
+     *
+     * @param value the value
+     * @return this
+     */
+    public SaveOptions common(Common value) {
+        this.common = Objects.requireNonNull(value, "common");
+        return this;
+    }
+
+    /**
      * Adds a rule: names that the glob matches have this kind, unless an earlier rule matches or the entry has its own.
      *
      * @param glob pattern over names
@@ -314,6 +326,7 @@ public final class SaveOptions {
         struct.maxShardSize = maxShardSize;
         struct.hold = hold ? shw_nativeConstants.SHW_HOLD_ON : shw_nativeConstants.SHW_HOLD_OFF;
         struct.priority = priority.number();
+        struct.common = common.number();
         struct.tracePath = Text.pathOrNull(tracePath);
         struct.cancellation = cancellation;
         struct.progressUser = bridge;

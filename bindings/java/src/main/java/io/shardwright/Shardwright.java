@@ -338,6 +338,38 @@ public final class Shardwright {
     }
 
     /**
+     * Saves a checkpoint of Megatron as a job with other parallel sizes would have saved it, optimizer included; the source is
+     * only read. What lies in a bucket of the distributed optimizer is proved by its contents. What was written stays when the
+     * call fails, and the same call goes on with it.
+     *
+     * @param source where it lies
+     * @param target where it goes; not in the source
+     * @param options the options
+     * @return what was written
+     */
+    public static Report reshard(Location source, Location target, ReshardOptions options) {
+        byte[] from = Location.textOf(source);
+        byte[] to = Location.textOf(target);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return new Report(shw_nativeJNI.shw_reshard(uses.of(context), uses.ofNullable(source.storage()), from,
+                    uses.ofNullable(target.storage()), to, options.struct()));
+        }
+    }
+
+    /**
+     * As {@link #reshard(Location, Location, ReshardOptions)}.
+     *
+     * @param source a path of the default file system
+     * @param target a path of the default file system
+     * @param options the options
+     * @return what was written
+     */
+    public static Report reshard(Path source, Path target, ReshardOptions options) {
+        return reshard(Location.of(source), Location.of(target), options);
+    }
+
+    /**
      * What the pickles of a place would import and call if they were unpickled; nothing of them is.
      *
      * @param location a file, or a directory whose files are all looked at

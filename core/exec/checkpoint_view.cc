@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A read of a box is one read of the source for each piece that lies in a box, and for one that
+// lies in a run as many as the box has runs there.
+#include "core/exec/checkpoint_view.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/exec/checkpoint_reader_internal.h"
+#include "core/exec/item_checksums.h"
+#include "core/integrity/digest.h"
+
+namespace shardwright::exec {
+namespace {
+
+// What the source opened, with other entries. Bytes are asked of the view, never of this.
+class OpenedView final : public format::OpenedCheckpoint {
+ public:
+  OpenedView(const format::OpenedCheckpoint& source, std::string_view identity) : source_(source) {
+    const std::string text = fmt::format("{}\n{}", source.identity(), identity);
+    identity_ = to_hex(integrity::xxh3_128(std::as_bytes(std::span(text))));
+  }
+
+  plan::Catalog& entries() { return catalog_; }
+
+  std::string_view format_name() const override { return source_.format_name(); }
+  std::string_view generation() const override { return source_.generation(); }
+  std::string_view identity() const override { return identity_; }
+  int32_t world_size() const override { return source_.world_size(); }
+  int64_t created_unix_ns() const override { return source_.created_unix_ns(); }
+  const std::map<std::string, std::string>& metadata() const override { return source_.metadata(); }
+  const plan::Catalog& catalog() const override { return catalog_; }
+  const std::vector<format::FileInfo>& files() const override { return source_.files(); }
+  const std::vector<std::string>& notes() const override { return source_.notes(); }
+  uint32_t chunk_file(size_t) const override { return 0; }
+  uint32_t object_file(size_t) const override { return 0; }
+  Result<format::Extent> chunk_extent(size_t) const override { return no_place(); }
+  Result<format::Extent> object_extent(size_t) const override { return no_place(); }
+  uint64_t digest_block_bytes() const override { return source_.digest_block_bytes(); }
+  Status prepare_file(uint32_t file) const override { return source_.prepare_file(file); }
+  Status check_file(uint32_t file) const override { return source_.check_file(file); }
+  Status check_manifest() const override { return source_.check_manifest(); }
+  Status check_chunk_block(size_t, uint64_t, std::span<const std::byte>) const override {
+    return no_place();
+  }
+  Status check_object_block(size_t, uint64_t, std::span<const std::byte>) const override {
+    return no_place();
+  }
+  Status explain_missing(uint32_t file) const override { return source_.explain_missing(file); }
+  Result<std::vector<format::Extent>> padding(uint32_t) const override {
+    return std::vector<format::Extent>();
+  }
+
+ private:
+  static Status no_place() { return internal_error("entries of a view have no place in a file"); }
+
+  const format::OpenedCheckpoint& source_;
+  plan::Catalog catalog_;
+  std::string identity_;
+};
+
+// The reads of a box that lies in a run: whole rows at once as far as rows of the box are rows of
+// the piece and of the memory.
+class RunReads {
+ public:
+  RunReads(const ViewPiece& piece, const Box& part, const BoxRead& read)
+      : piece_(piece), part_(part), read_(read) {}
+
+  void add_to(std::vector<BoxRead>* reads) const {
+    const size_t rank = part_.sizes.size();
+    size_t joined = rank;  // dimensions from here on are one run
+    int64_t length = 1;
+    while (joined > 0) {
+      --joined;
+      length *= part_.sizes[joined];
+      const bool is_whole = part_.sizes[joined] == piece_.box.sizes[joined] &&
+                            part_.sizes[joined] == read_.box.sizes[joined];
+      if (!is_whole) break;
+    }
+    Dims at = part_.offsets;
+    while (true) {
+      reads->push_back(run_at(at, length));
+      size_t d = joined;
+      for (; d > 0; --d) {
+        if (++at[d - 1] < part_.offsets[d - 1] + part_.sizes[d - 1]) break;
+        at[d - 1] = part_.offsets[d - 1];
+      }
+      if (d == 0) return;
+    }
+  }
+
+ private:
+  static int64_t position(const Dims& at, const Box& in) {
+    int64_t element = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      element = element * in.sizes[d] + (at[d] - in.offsets[d]);
+    return element;
+  }
+
+  BoxRead run_at(const Dims& at, int64_t length) const {
+    BoxRead run;
+    run.tensor = piece_.tensor;
+    run.box = {{piece_.offsets[0] + position(at, piece_.box)}, {length}};
+    run.target = read_.target;
+    const int64_t bytes =
+        position(at, read_.box) * static_cast<int64_t>(dtype_bits(run.target.dtype)) / 8;
+    run.target.data += bytes;
+    run.target.shape = {length};
+    run.target.strides = {};
+    return run;
+  }
+
+  const ViewPiece& piece_;
+  const Box& part_;
+  const BoxRead& read_;
+};
+
+// The part of the memory of a read that is a box of it.
+TensorView memory_of(const BoxRead& read, const Box& part) {
+  TensorView view = read.target;
+  Dims strides = view.strides;
+  if (strides.empty()) {
+    strides = Dims(read.box.sizes.size(), 1);
+    for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * read.box.sizes[d];
+  }
+  int64_t element = 0;
+  for (size_t d = 0; d < strides.size(); ++d)
+    element += (part.offsets[d] - read.box.offsets[d]) * strides[d];
+  view.data += element * static_cast<int64_t>(dtype_bits(view.dtype)) / 8;
+  view.shape = part.sizes;
+  view.strides = strides;
+  return view;
+}
+
+class CheckpointView final : public Checkpoint {
+ public:
+  CheckpointView(Runtime& runtime, std::shared_ptr<const Checkpoint> source, ViewContents contents)
+      : runtime_(runtime),
+        source_(std::move(source)),
+        contents_(std::move(contents)),
+        opened_(source_->opened(), contents_.identity),
+        checksums_(source_->opened()) {}
+
+  // Before the first read.
+  Status fill();
+
+  const format::OpenedCheckpoint& opened() const override { return opened_; }
+  const plan::CatalogIndex& index() const override { return *index_; }
+  const format::Location& location() const override { return source_->location(); }
+  Result<size_t> find_tensor(std::string_view name, int32_t rank) const override {
+    return found(index_->find_tensor(name, rank), "tensor", name);
+  }
+  Result<size_t> find_object(std::string_view name, int32_t rank) const override {
+    return found(index_->find_object(name, rank), "object", name);
+  }
+  Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, ReadRules rules,
+                                 const CallContext& call) const override;
+  Result<std::vector<std::byte>> read_object(size_t object, ReadRules rules) const override {
+    const ViewObject& entry = contents_.objects[object];
+    if (entry.object == ViewObject::kOwnBytes) return entry.bytes;
+    return source_->read_object(entry.object, rules);
+  }
+  Status read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,
+                          ReadRules rules, const CallContext& call) const override;
+  Result<Report> find_damage(bool deep, const CallContext& call) const override {
+    return source_->find_damage(deep, call);
+  }
+  Result<std::vector<std::byte>> tensor_digest(size_t tensor,
+                                               integrity::TensorDigestAlgorithm algorithm,
+                                               const CallContext& call) const override {
+    return internal::digest_of_tensor(runtime_, *this, tensor, algorithm, call);
+  }
+  std::string info_json(bool with_entries) const override {
+    return internal::checkpoint_info_json(opened_, with_entries);
+  }
+
+ private:
+  Status add_tensor(const ViewTensor& tensor);
+  static Result<size_t> found(int64_t number, std::string_view what, std::string_view name) {
+    if (number >= 0) return static_cast<size_t>(number);
+    return not_found(fmt::format("the view holds no {} named {}", what, escape_text(name)))
+        .with_detail(what, name);
+  }
+
+  Runtime& runtime_;
+  const std::shared_ptr<const Checkpoint> source_;  // co-owned with who opened it
+  const ViewContents contents_;
+  OpenedView opened_;
+  std::unique_ptr<const plan::CatalogIndex> index_;
+  mutable ItemChecksums checksums_;  // thread-safe
+  bool has_checksums_ = false;
+};
+
+Status bad_piece(const ViewTensor& tensor, std::string_view what) {
+  return invalid_argument(fmt::format("tensor '{}': {}", escape_text(tensor.name), what))
+      .with_detail("tensor", tensor.name);
+}
+
+Status CheckpointView::add_tensor(const ViewTensor& tensor) {
+  const plan::Catalog& stored = source_->catalog();
+  plan::CatalogBuilder::Tensor entry;
+  entry.name = tensor.name;
+  entry.path = tensor.path;
+  entry.kind = EntryKind::kSharded;
+  entry.shape = tensor.shape;
+  std::vector<plan::CatalogBuilder::Chunk> chunks;
+  for (const ViewPiece& piece : tensor.pieces) {
+    if (piece.tensor >= stored.tensors.size()) return bad_piece(tensor, "no such source");
+    const DType dtype = stored.tensors[piece.tensor].dtype;
+    if (entry.dtype != DType::kInvalid && entry.dtype != dtype)
+      return bad_piece(tensor, "its pieces have several dtypes");
+    entry.dtype = dtype;
+    const std::span<const int64_t> shape = stored.shape(piece.tensor);
+    Box there{piece.offsets, piece.box.sizes};
+    if (shape.size() == 1) there.sizes = Dims{box_element_count(piece.box)};
+    const Status fits = check_box(there, shape);
+    if (!fits.ok() || (dtype_is_subbyte(dtype) && shape.size() != tensor.shape.size()))
+      return bad_piece(tensor, fmt::format("box {} of its source: {}", box_text(there),
+                                           fits.ok() ? "elements below a byte" : fits.message()));
+    chunks.push_back({piece.box, 0});
+  }
+  plan::CatalogBuilder builder(&opened_.entries());
+  return builder.add_tensor(entry, chunks);
+}
+
+Status CheckpointView::fill() {
+  const plan::Catalog& stored = source_->catalog();
+  plan::Catalog& entries = opened_.entries();
+  for (const ViewTensor& tensor : contents_.tensors) SHW_RETURN_IF_ERROR(add_tensor(tensor));
+  plan::CatalogBuilder builder(&entries, kMaxDescribedObjectBytes);
+  for (const ViewObject& object : contents_.objects) {
+    plan::ObjectRecord record;
+    record.size_bytes = object.bytes.size();
+    std::string_view content_type = object.content_type;
+    if (object.object != ViewObject::kOwnBytes) {
+      if (object.object >= stored.objects.size())
+        return invalid_argument(fmt::format("object '{}': no such source", object.name));
+      record = stored.objects[object.object];
+      content_type = stored.texts.at(record.content_type);
+    }
+    SHW_RETURN_IF_ERROR(builder.add_object(record, object.name, object.path, content_type));
+  }
+  SHW_RETURN_IF_ERROR(plan::check_catalog(entries));
+  const Status whole = plan::prove_all_covers(entries, plan::Copies::kRefused, "piece");
+  if (!whole.ok()) return invalid_argument(std::string(whole.message()));
+  index_ = std::make_unique<const plan::CatalogIndex>(entries);
+  has_checksums_ = ItemChecksums::are_offered(source_->opened());
+  if (!has_checksums_) return {};
+  std::vector<size_t> all;
+  for (const ViewTensor& tensor : contents_.tensors) {
+    for (const ViewPiece& piece : tensor.pieces) all.push_back(piece.tensor);
+  }
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  checksums_.expect(chunks_of(stored, all), 0);
+  return {};
+}
+
+Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, ReadRules rules,
+                                               const CallContext& call) const {
+  std::vector<BoxRead> below;
+  for (const BoxRead& read : reads) {
+    if (read.tensor >= contents_.tensors.size())
+      return out_of_range(fmt::format("there is no tensor number {}", read.tensor));
+    const ViewTensor& tensor = contents_.tensors[read.tensor];
+    SHW_RETURN_IF_ERROR(check_box(read.box, tensor.shape));
+    for (const uint64_t chunk : index_->chunks_meeting(read.tensor, read.box)) {
+      const auto number = chunk - opened_.catalog().tensors[read.tensor].chunk_begin;
+      const ViewPiece& piece = tensor.pieces[static_cast<size_t>(number)];
+      const Box part = intersect(piece.box, read.box);
+      if (source_->catalog().shape(piece.tensor).size() == 1 && tensor.shape.size() != 1) {
+        if (!read.target.is_contiguous())
+          return unimplemented("runs of a stored tensor are read into contiguous memory only");
+        RunReads(piece, part, read).add_to(&below);
+        continue;
+      }
+      Box there{piece.offsets, part.sizes};
+      for (size_t d = 0; d < there.offsets.size(); ++d)
+        there.offsets[d] += part.offsets[d] - piece.box.offsets[d];
+      below.push_back({piece.tensor, std::move(there), memory_of(read, part)});
+    }
+  }
+  if (has_checksums_) rules.checksums = &checksums_;
+  return source_->read_boxes(below, rules, call);
+}
+
+Status CheckpointView::read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,
+                                        ReadRules rules, const CallContext& call) const {
+  const ViewObject& entry = contents_.objects[object];
+  if (entry.object != ViewObject::kOwnBytes)
+    return source_->read_object_part(entry.object, begin, target, rules, call);
+  if (begin > entry.bytes.size() || target.size() > entry.bytes.size() - begin)
+    return out_of_range(fmt::format("object '{}' ends there", escape_text(entry.name)));
+  if (!target.empty()) std::memcpy(target.data(), entry.bytes.data() + begin, target.size());
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> make_view(Runtime& runtime,
+                                                    std::shared_ptr<const Checkpoint> source,
+                                                    ViewContents contents) {
+  auto view = std::make_shared<CheckpointView>(runtime, std::move(source), std::move(contents));
+  SHW_RETURN_IF_ERROR(view->fill());
+  return std::shared_ptr<const Checkpoint>(std::move(view));
+}
+
+}  // namespace shardwright::exec

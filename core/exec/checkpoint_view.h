@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoint views: other entries over the bytes of an open checkpoint. A tensor of a view is made
+// of boxes, each of which lies in a box of a stored tensor, or in a run of one of one dimension; an
+// object is a stored one or has bytes of its own. Reads go to the stored tensors and are verified
+// there. Immutable, any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/exec/checkpoint.h"
+
+namespace shardwright::exec {
+
+// Part of a tensor of a view.
+struct ViewPiece {
+  Box box;            // in the tensor of the view
+  size_t tensor = 0;  // of the source
+  // Where it lies there: a box of equal sizes begins at `offsets`, or, where the source has one
+  // dimension and the view more, the box's row-major elements begin at offsets[0].
+  Dims offsets;
+};
+
+struct ViewTensor {
+  std::string name;
+  std::string path = {};
+  Dims shape;
+  std::vector<ViewPiece> pieces;  // of one dtype; none meet, together they are all of the tensor
+};
+
+struct ViewObject {
+  std::string name;
+  std::string path = {};
+  std::string content_type = {};
+  // Number of the stored object, or kOwnBytes: then `bytes` is what it holds. A stored object keeps
+  // its content type.
+  size_t object = 0;
+  std::vector<std::byte> bytes = {};
+  static constexpr size_t kOwnBytes = SIZE_MAX;
+};
+
+struct ViewContents {
+  std::vector<ViewTensor> tensors;
+  std::vector<ViewObject> objects;
+  // Tells this view of the source from others.
+  std::string identity;
+};
+
+// INVALID_ARGUMENT naming the tensor whose pieces leave a hole, meet, leave their source, or differ
+// in dtype. The source's runtime outlives the view.
+Result<std::shared_ptr<const Checkpoint>> make_view(Runtime& runtime,
+                                                    std::shared_ptr<const Checkpoint> source,
+                                                    ViewContents contents);
+
+}  // namespace shardwright::exec

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/reshard/buckets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+
+namespace shardwright::reshard {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kGroup = "optimizer.distributed.dp_group_idx_";
+
+// A name cut at its fixed words, from the left.
+class NameParts {
+ public:
+  explicit NameParts(std::string_view rest) : rest_(rest) {}
+  bool word(std::string_view wanted) {
+    if (!rest_.starts_with(wanted)) return false;
+    rest_.remove_prefix(wanted.size());
+    return true;
+  }
+  std::optional<uint32_t> number() {
+    uint32_t value = 0;
+    const auto [end, failed] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (failed != std::errc()) return std::nullopt;
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return value;
+  }
+  std::optional<std::string_view> until(std::string_view word) {
+    const size_t end = rest_.find(word);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view part = rest_.substr(0, end);
+    rest_.remove_prefix(end + word.size());
+    return part;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+using Key = std::tuple<std::string, uint32_t, uint32_t, std::string, uint32_t>;
+
+struct Parsed {
+  Key key;
+  std::string state;
+};
+
+std::optional<Parsed> parse_name(std::string_view name) {
+  NameParts parts(name);
+  const auto prefix = parts.until(kGroup);
+  if (!prefix.has_value()) return std::nullopt;
+  const auto group = parts.number();
+  if (!group || !parts.word(".gbuf_idx_")) return std::nullopt;
+  const auto buffer = parts.number();
+  if (!buffer || !parts.word(".dtype_")) return std::nullopt;
+  const auto dtypes = parts.until(".bucket_idx_");
+  if (!dtypes) return std::nullopt;
+  const auto number = parts.number();
+  if (!number || !parts.word(".") || parts.rest().empty()) return std::nullopt;
+  return Parsed{Key{std::string(*prefix), *group, *buffer, std::string(*dtypes), *number},
+                std::string(parts.rest())};
+}
+
+Status in_bucket(const Bucket& bucket, std::string_view what) {
+  return data_loss(fmt::format("bucket '{}': {}", escape_text(bucket.name()), what))
+      .with_detail("tensor", bucket.name());
+}
+
+std::vector<int64_t> chunk_bounds(const plan::Catalog& catalog, size_t tensor) {
+  const plan::TensorRecord& record = catalog.tensors[tensor];
+  std::vector<int64_t> bounds{catalog.shape(tensor)[0]};
+  for (uint64_t k = 0; k < record.chunk_count; ++k)
+    bounds.push_back(catalog.chunk_box(record.chunk_begin + k).offsets[0]);
+  std::ranges::sort(bounds);
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  return bounds;
+}
+
+Status finish(const plan::Catalog& catalog, Bucket* bucket) {
+  const auto main = bucket->states.find(std::string(kMainState));
+  if (main == bucket->states.end()) return in_bucket(*bucket, "there is no state 'param'");
+  for (const auto& [state, tensor] : bucket->states) {
+    const std::span<const int64_t> shape = catalog.shape(tensor);
+    if (shape.size() != 1)
+      return in_bucket(*bucket, fmt::format("state '{}' has {} dimensions", state, shape.size()));
+    if (bucket->elements != 0 && shape[0] != bucket->elements)
+      return in_bucket(*bucket, fmt::format("state '{}' has {} elements and others {}", state,
+                                            shape[0], bucket->elements));
+    bucket->elements = shape[0];
+  }
+  bucket->bounds = chunk_bounds(catalog, main->second);
+  return {};
+}
+
+Status check_numbers(std::span<const Bucket> buckets) {
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    const Bucket& bucket = buckets[i];
+    const bool goes_on =
+        i > 0 && buckets[i - 1].prefix == bucket.prefix && buckets[i - 1].group == bucket.group &&
+        buckets[i - 1].buffer == bucket.buffer && buckets[i - 1].dtypes == bucket.dtypes;
+    const uint32_t expected = goes_on ? buckets[i - 1].number + 1 : 0;
+    if (bucket.number != expected)
+      return in_bucket(bucket, fmt::format("number {} should come there", expected));
+  }
+  return {};
+}
+
+// [[{"$map": [[{"$tuple": [dtype, dtype]}, [sizes]]]}, ...]]: a list with one value, that has a
+// dict for each buffer. Null where it says something else.
+const Json* sizes_of(const Json& said, const Bucket& bucket) {
+  if (!said.is_array() || said.size() != 1 || !said[0].is_array()) return nullptr;
+  if (bucket.buffer >= said[0].size()) return nullptr;
+  const Json& buffer = said[0][bucket.buffer];
+  if (!buffer.is_object() || !buffer.contains("$map")) return nullptr;
+  for (const Json& pair : buffer["$map"]) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_object()) return nullptr;
+    const Json dtypes = pair[0].value("$tuple", Json());
+    if (!dtypes.is_array() || dtypes.size() != 2 || !dtypes[0].is_string() ||
+        !dtypes[1].is_string())
+      return nullptr;
+    const std::string text =
+        fmt::format("({}, {})", dtypes[0].get<std::string>(), dtypes[1].get<std::string>());
+    if (text == bucket.dtypes) return &pair[1];
+  }
+  return nullptr;
+}
+
+// What the checkpoint says of the sizes, where it says it in a way that is known.
+Status check_sizes(const exec::Checkpoint& source, std::span<const Bucket> buckets) {
+  Json said;
+  std::string read;
+  for (const Bucket& bucket : buckets) {
+    const std::string name = fmt::format("{}{}{}.per_bucket_numel_unpadded/shard_0_1",
+                                         bucket.prefix, kGroup, bucket.group);
+    const int64_t object = source.index().find_object_of_any(name);
+    if (object < 0) continue;
+    if (name != read) {
+      SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                           source.read_object(static_cast<size_t>(object), {}));
+      const auto* const begin = reinterpret_cast<const char*>(bytes.data());
+      said = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
+      read = name;
+    }
+    const Json* const sizes = sizes_of(said, bucket);
+    if (sizes == nullptr || !sizes->is_array() || bucket.number >= sizes->size()) continue;
+    const Json& size = (*sizes)[bucket.number];
+    if (size.is_number_integer() && size.get<int64_t>() == bucket.elements) continue;
+    return in_bucket(bucket, fmt::format("it has {} elements, and '{}' says {}", bucket.elements,
+                                         escape_text(name), size.dump()));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Bucket::name() const {
+  return fmt::format("{}{}{}.gbuf_idx_{}.dtype_{}.bucket_idx_{}", prefix, kGroup, group, buffer,
+                     dtypes, number);
+}
+
+Result<std::vector<Bucket>> find_buckets(const exec::Checkpoint& source) {
+  const plan::Catalog& catalog = source.catalog();
+  std::map<Key, Bucket> found;
+  for (size_t i = 0; i < catalog.tensors.size(); ++i) {
+    std::optional<Parsed> parsed = parse_name(catalog.tensor_name(i));
+    if (!parsed.has_value()) continue;
+    Bucket& bucket = found[parsed->key];
+    std::tie(bucket.prefix, bucket.group, bucket.buffer, bucket.dtypes, bucket.number) =
+        parsed->key;
+    bucket.states[parsed->state] = i;
+  }
+  std::vector<Bucket> buckets;
+  for (auto& [key, bucket] : found) {
+    SHW_RETURN_IF_ERROR(finish(catalog, &bucket));
+    buckets.push_back(std::move(bucket));
+  }
+  SHW_RETURN_IF_ERROR(check_numbers(buckets));
+  SHW_RETURN_IF_ERROR(check_sizes(source, buckets));
+  return buckets;
+}
+
+}  // namespace shardwright::reshard

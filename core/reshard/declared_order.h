@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which a model of Megatron declares its parameters, as far as names tell it. It
+// decides only between parameters of equal contents; whatever else a bucket shows is proved.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/layout/box.h"
+
+namespace shardwright::reshard {
+
+struct DeclaredPlace {
+  int32_t section = 0;  // embedding, layers, what follows them, output
+  int64_t layer = 0;    // of all pipeline stages
+  int32_t module = 0;   // in the layer
+  int64_t expert = 0;
+  int32_t parameter = 0;  // weights before biases
+  friend auto operator<=>(const DeclaredPlace&, const DeclaredPlace&) = default;
+};
+
+// The layer that a name, or the first index of a box of it, says; nullopt outside of layers.
+std::optional<int64_t> layer_of(std::string_view name, const Box& box);
+// nullopt for a name whose place is not known.
+std::optional<DeclaredPlace> declared_place(std::string_view name, const Box& box);
+
+}  // namespace shardwright::reshard

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which ranks of the target hold which parts of a tensor: the boxes that a job of that shape would
+// save, and the file each goes to, one for each tensor- and pipeline-parallel place. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/exec/convert.h"
+#include "core/plan/catalog.h"
+#include "core/reshard/target_job.h"
+
+namespace shardwright::reshard {
+
+// The shape of the job that saved, as far as its chunks tell: expert and pipeline sizes only where
+// its optimizer is stored in buckets, else 1; the data-parallel size is not known and 1.
+JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>& buckets);
+
+class TargetGrid final : public exec::FilePlacement {
+ public:
+  // INVALID_ARGUMENT naming the tensor whose dimension, and the layers or experts whose number, the
+  // sizes do not divide. source: of the chunks of `stored`, whose tensors have the same names as
+  // those to be placed, or one of them behind "optimizer.state.NAME.". Both outlive the grid.
+  static Result<TargetGrid> create(const plan::Catalog& stored, const JobShape& source,
+                                   const JobShape& target);
+  std::vector<Part> parts(const plan::Catalog& view, size_t tensor) const override;
+
+ private:
+  explicit TargetGrid(const JobShape& target) : target_(target) {}
+
+  struct Split {
+    size_t dimension = SIZE_MAX;  // SIZE_MAX: not split
+    int64_t halves = 1;           // 2: of a gated unit, each of which is split
+    size_t leading = 0;           // dimensions in front that number layers and experts
+    int64_t layer = -1;           // of its name
+  };
+  Status add_tensor(const plan::Catalog& stored, size_t tensor, const JobShape& source);
+  Status check_split(std::string_view name, std::span<const int64_t> shape, Split* split) const;
+  uint32_t file_of(int64_t layer, int64_t place) const;
+
+  JobShape target_;
+  int64_t layers_ = 1;
+  std::map<std::string, Split, std::less<>> splits_;
+};
+
+}  // namespace shardwright::reshard

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The job that a checkpoint is made for, and what a host says of the one that saved it: both are
+// read from JSON. Values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/reshard/assign_buckets.h"
+
+namespace shardwright::reshard {
+
+enum class OptimizerLayout : int32_t {
+  kFullyReshardable = 0,  // states of the shapes of their parameters: any job loads them
+  kDpReshardable = 1,     // as buckets: jobs of the same tensor, pipeline and expert parallel sizes
+};
+
+// Sizes of the parallel groups.
+struct JobShape {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t expert = 1;
+  int64_t data = 1;
+  friend bool operator==(const JobShape&, const JobShape&) = default;
+};
+
+struct TargetJob {
+  JobShape shape;
+  OptimizerLayout optimizer = OptimizerLayout::kFullyReshardable;
+};
+
+// {"tensor_model_parallel_size": 1, "pipeline_model_parallel_size": 1,
+//  "expert_model_parallel_size": 1, "data_parallel_size": 2, "optimizer": "fully_reshardable"};
+// what is not there keeps what `job` has. INVALID_ARGUMENT with line and column.
+Status read_target_job(std::string_view json, TargetJob* job);
+// INVALID_ARGUMENT for a size below 1 or above 2^20.
+Status check_target_job(const TargetJob& job);
+
+// {"buckets": [{"bucket": NAME, "begin": 0, "parts": [{"tensor": NAME, "offsets": [0, 0],
+//  "sizes": [64, 32]}]}]}. INVALID_ARGUMENT with line and column.
+Result<std::vector<SaidPlace>> read_map(std::string_view json);
+
+}  // namespace shardwright::reshard

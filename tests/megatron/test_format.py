@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directories in the format `megatron`, as unmodified megatron-core reads them, and the other way round."""
+import pytest
+import shardwright
+import shardwright.torch
+import torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+COMMON = {"iteration": 7, "args": {"lr": 0.25, "name": "run \u00e4", "none": None, "flag": True, "big": 2**80, "inf": float("inf")},
+          "groups": [{"betas": [0.9, 0.95], "step": torch.tensor(3)}, {"betas": [0.5, 0.25], "step": torch.tensor(4)}],
+          "rng": torch.arange(40, dtype=torch.uint8), "empty": {}, "nothing": [], "counts": {3: "three"}, "half": torch.ones(2, 3).half()}
+
+
+def tensors(number):
+    generator = torch.Generator().manual_seed(number)
+    return {"decoder.weight": torch.randn(12, 8, generator=generator), "decoder.bias": torch.randn(5, generator=generator).bfloat16(),
+            "large": torch.randn(600, 300, generator=generator), "scalar": torch.tensor(2.5 + number)}
+
+
+def request_for(kinds, wanted):
+    return {key: kinds.ShardedTensor.from_rank_offsets(key, torch.empty_like(value)) for key, value in wanted.items()} | {
+        "extra": kinds.ShardedObject("decoder._extra_state", None, (1,), (0,))}
+
+
+def load(original, path, wanted):
+    return original.serialization.load(request_for(original.mapping, wanted), str(path))
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+def assert_loads(original, path, number, common=COMMON):
+    loaded = load(original, path, tensors(number))
+    assert loaded.pop("extra") == {"amax": number}
+    for key, value in tensors(number).items():
+        assert same(loaded.pop(key), value), key
+    assert loaded.keys() == common.keys()
+    for key, value in common.items():
+        assert same(loaded[key], value), (key, loaded[key])
+
+
+def ours(path, number, common=COMMON, **options):
+    state = tensors(number) | {"decoder._extra_state/shard_0_1": [{"amax": number}]}
+    if common is not None:
+        state["common"] = common
+    return shardwright.torch.save(state, path, format="megatron", **options)
+
+
+def theirs(original, path, number):
+    kinds = original.mapping
+    state = {key: kinds.ShardedTensor.from_rank_offsets(key, value) for key, value in tensors(number).items()}
+    state["extra"] = kinds.ShardedObject("decoder._extra_state", {"amax": number}, (1,), (0,))
+    path.mkdir()
+    original.serialization.save(state | COMMON, str(path))
+
+
+def test_it_loads_what_is_written_and_written_over(original, one_rank, tmp_path):
+    path = tmp_path / "c"
+    for number in (1, 2):
+        report = ours(path, number)
+        assert report.format == "megatron"
+        assert_loads(original, path, number)
+        assert (path / "metadata.json").stat().st_size == 119
+        names = {file.name for file in path.iterdir()}
+        assert {".metadata", "common.pt", "metadata.json", ".lock"} < names and len(names) == 6, names
+    assert original.serialization.load_common_state_dict(str(path))["iteration"] == 7
+    assert original.serialization.load_content_metadata(str(path)) is None
+
+
+def test_it_loads_what_was_converted_in_both_directions(original, one_rank, tmp_path):
+    theirs(original, tmp_path / "theirs", 3)
+    shardwright.convert(tmp_path / "theirs", tmp_path / "native", format="native")
+    shardwright.convert(tmp_path / "native", tmp_path / "again", format="megatron")
+    shardwright.convert(tmp_path / "theirs", tmp_path / "direct", format="megatron")
+    for name in ("theirs", "again", "direct"):
+        assert_loads(original, tmp_path / name, 3)
+    with shardwright.open(tmp_path / "theirs") as first, shardwright.open(tmp_path / "again") as second:
+        assert first.digest("sha256") == second.digest("sha256")
+        assert not second.verify(deep=True).to_dict()["damage"]
+
+
+def test_a_save_takes_the_place_of_what_megatron_core_wrote(original, one_rank, tmp_path):
+    path = tmp_path / "c"
+    theirs(original, path, 4)
+    (path / "log.txt").write_text("of the user")
+    ours(path, 5)
+    assert_loads(original, path, 5)
+    assert not (path / "__0_0.distcp").exists() and (path / "log.txt").read_text() == "of the user"
+
+
+def test_without_common_entries_the_common_state_is_empty(original, one_rank, tmp_path):
+    ours(tmp_path / "c", 6, common=None)
+    assert_loads(original, tmp_path / "c", 6, common={})
+
+
+@pytest.mark.parametrize("common", ["file", "object"])
+def test_both_forms_of_the_common_state_are_read_again(tmp_path, common):
+    path = tmp_path / "c"
+    ours(path, 8, common=COMMON)
+    shardwright.torch.save({"common": COMMON} | tensors(8), path, format="megatron", common=common)
+    assert (path / "metadata.json").stat().st_size == {"file": 119, "object": 63}[common]
+    assert (path / "common.pt").exists() == (common == "file")
+    with shardwright.open(path) as checkpoint:
+        names = set(checkpoint.objects())
+        assert ("common.iteration" in names) == (common == "file") and ("common_state/shard_0_1" in names) == (common == "object")
+        assert not checkpoint.verify(deep=True).to_dict()["damage"]
