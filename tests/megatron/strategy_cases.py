@@ -8,14 +8,18 @@ from unittest import mock
 
 import rank_cases
 import shardwright
+import states
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from megatron.core import dist_checkpointing
 from megatron.core.dist_checkpointing.strategies import async_utils, base, common
-from rank_cases import assert_equal, data_of, emptied, original, state
+from rank_cases import original
 from shardwright.torch import megatron as ours
-from shardwright.torch.megatron.strategies import installing, torch_dist
+from shardwright.torch.megatron import _directory, loading, saving
+from shardwright.torch.megatron.strategies import torch_dist
 from shardwright.torch.megatron.strategies._pending import Pending, wait_until_ended
+from states import assert_equal, data_of, emptied, state
 
 CASES = []
 
@@ -39,9 +43,14 @@ def saver(**options):
     return ours.TorchDistSaveShardedStrategy("torch_dist", 1, **options)
 
 
-def save(tree, path, strategy, **options):
+def made(path):
     path.mkdir(exist_ok=True)
     dist.barrier()
+    return str(path)
+
+
+def save(tree, path, strategy, **options):
+    made(path)
     return original.serialization.save(tree, str(path), strategy, **options)
 
 
@@ -253,13 +262,15 @@ def a_queue_tells_all_ranks_of_the_first_failure(folder, rank):
 
 @case
 def one_call_lets_the_original_use_ours(folder, rank):
-    """Without a strategy, in the background too; small files are replaced in one step; all of it is undone."""
+    """Without a strategy, in the background too; all of it is undone."""
     names = [(original.strategies, "TorchDistSaveShardedStrategy"), (original.strategies, "TorchDistLoadShardedStrategy"),
-             (async_utils, "AsyncCallsQueue"), (original.serialization, "save_config"),
-             (common.TorchCommonSaveStrategy, "save_common")]
+             (async_utils, "AsyncCallsQueue"), (common.TorchCommonSaveStrategy, "save_common"),
+             *((module, name) for module in (dist_checkpointing, original.serialization)
+               for name in ("save", "load", "load_common_state_dict", "load_plain_tensors", "remove_sharded_tensors"))]
     before = [getattr(owner, name) for owner, name in names]
     with ours.install():
         assert isinstance(failure_of(ours.install), shardwright.errors.FailedPreconditionError)
+        assert dist_checkpointing.save is saving.save and original.serialization.load is loading.load
         for background in (False, True):
             for count in (1.0, 2.0):
                 tree = full_state(rank)
@@ -273,6 +284,9 @@ def one_call_lets_the_original_use_ours(folder, rank):
                 assert torch.equal(found["sharded"]["rows"], torch.full((8, 3), count)) and found["iteration"] == 7
             assert list((folder / f"c{background}").glob(".shardwright.*.digests"))
             assert not list((folder / f"c{background}").glob("*.tmp"))
+        by_name = before[names.index((original.serialization, "save"))]  # as a module has it that imported it before
+        by_name(full_state(rank), str(folder / "cTrue"))
+        assert_equal(load(rank, folder / "cTrue", None), expected(rank))
     assert [getattr(owner, name) for owner, name in names] == before
     save(full_state(rank), folder / "theirs", None)
     assert not list((folder / "theirs").glob(".shardwright.*"))
@@ -281,21 +295,42 @@ def one_call_lets_the_original_use_ours(folder, rank):
 @case
 def no_marker_vouches_for_a_mixture_when_the_job_ends_anywhere(folder, rank):
     """Each step of publishing fails in turn. Then Megatron sees the old checkpoint, or none."""
-    steps = [(installing, "replace_file"), (installing, "remove_file"), (torch_dist, "remove_file")]
-    with ours.install():
-        for number, (owner, name) in enumerate(steps):
-            path = folder / f"c{number}"
+    tree = full_state(rank)
+    tree["sharded"]["rows"].data.fill_(9)
+    for number, (name, file) in enumerate([("remove", "metadata.json"), ("replace", "common.pt"), ("replace", "metadata.json")]):
+        path = folder / f"c{number}"
+        with ours.install():
             save(full_state(rank), path, None)
-            with mock.patch.object(owner, name, side_effect=OSError("the job ends here")):
-                if owner is torch_dist:
-                    failure_of(lambda: saver().save(state(KINDS, rank), path))
-                elif rank == 0:
-                    failure_of(lambda: common.TorchCommonSaveStrategy("torch", 1).save_common({"iteration": 8}, path))
-            dist.barrier()
-            if (path / "metadata.json").exists():
-                assert_equal(load(rank, path, None), expected(rank))
-            assert (path / "metadata.json").exists() == (name == "remove_file")
-            dist.barrier()
+        true = getattr(_directory.Directory, name)
+
+        def ends(directory, given, *arguments, file=file, true=true):
+            if given == file:
+                raise OSError("the job ends here")
+            return true(directory, given, *arguments)
+
+        with mock.patch.object(_directory.Directory, name, ends), ours.install():
+            assert "the job ends here" in str(failure_of(lambda: save(tree | {"iteration": 8}, path, None)))
+        dist.barrier()
+        assert (path / "metadata.json").exists() == (name == "remove")
+        if name == "remove":
+            assert_equal(load(rank, path, None), expected(rank))
+        dist.barrier()
+
+
+@case
+def a_save_that_fails_leaves_the_checkpoint_before(folder, rank):
+    """Its marker comes back where its data is still what the index says: in the background, too."""
+    for background in (False, True):
+        path = folder / f"c{background}"
+        ours.save(full_state(rank), made(path))
+        torn = json.loads((path / "metadata.json").read_text())
+        dist.barrier()
+        with mock.patch.object(torch_dist.calls, "save_async" if background else "save", side_effect=OSError("no room")):
+            failure_of(lambda: ours.save({**full_state(rank), "iteration": 8}, path, async_sharded_save=background))
+        dist.barrier()
+        assert json.loads((path / "metadata.json").read_text()) == torn
+        assert_equal(load(rank, path, None), expected(rank))
+        dist.barrier()
 
 
 @case
@@ -334,9 +369,9 @@ def metadata_is_a_request_of_everything(folder, rank):
     strategy = ours.TorchDistLoadShardedStrategy()
     tensors = strategy.load_tensors_metadata(folder / "c")
     assert {key: (t.global_shape, t.dtype) for key, t in tensors.items()} == {
-        key: (whole.shape, whole.dtype) for key, whole in rank_cases.WHOLE.items()}
+        key: (whole.shape, whole.dtype) for key, whole in states.WHOLE.items()}
     found = strategy.load_sharded_metadata(folder / "c")
-    assert set(found) == {*rank_cases.WHOLE, "own/shard_0_2", "own/shard_1_2", "shared/shard_0_1"}
+    assert set(found) == {*states.WHOLE, "own/shard_0_2", "own/shard_1_2", "shared/shard_0_1"}
     loaded = strategy.load({key: value for key, value in found.items()}, folder / "c")
-    assert torch.equal(loaded["rows"], rank_cases.WHOLE["rows"]) and loaded["own/shard_1_2"] == {"rank": 1, "list": [1, 1]}
+    assert torch.equal(loaded["rows"], states.WHOLE["rows"]) and loaded["own/shard_1_2"] == {"rank": 1, "list": [1, 1]}
     assert set(strategy.cached_global_metadata.state_dict_metadata) == set(found)

@@ -35,9 +35,13 @@ def is_url(checkpoint_id: Any) -> bool:
 
 def storage_of(url: str, **options: Any) -> CustomStorage:
     """The storage below a URL; keys begin where the URL ends."""
+    return CustomStorage(host_storage_of(url, **options))
+
+
+def host_storage_of(url: str, **options: Any) -> FsspecStorage:
+    """The same, to be used from Python."""
     from fsspec.core import url_to_fs
-    system, root = url_to_fs(url, **options)
-    return CustomStorage(FsspecStorage(system, root))
+    return FsspecStorage(*url_to_fs(url, **options))
 
 
 class FsspecStorage:

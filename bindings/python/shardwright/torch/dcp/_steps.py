@@ -56,6 +56,13 @@ class Steps:
         """`local` on each rank. Nothing but one word is exchanged where it fails on none."""
         return self._agreed(step, _attempt(local))
 
+    def all_gather(self, step: str, value: Any) -> list[Any]:
+        """The values of all ranks, on each. A value that cannot be sent, or taken, fails the step."""
+        packed = self.together(step, lambda: pickle.dumps(value))
+        parts = self._all_gather_bytes(packed)
+        found: list[Any] = self.together(step, lambda: [pickle.loads(part) for part in parts])
+        return found
+
     def any(self, here: bool) -> bool:
         """True on all ranks where it is on one."""
         return self.collective.all_reduce_i64([int(here)], "max")[0] == 1
@@ -103,11 +110,14 @@ class Steps:
         return found
 
     def _all_gather(self, value: Any) -> list[Any]:
-        mine = _packed(value)
+        parts = self._all_gather_bytes(_packed(value))
+        return [value if rank == self.rank else _unpacked(part) for rank, part in enumerate(parts)]
+
+    def _all_gather_bytes(self, mine: bytes) -> list[bytes]:
         sizes = self._sizes(len(mine))
         gathered, position, found = self.collective.all_gather(mine, sizes), 0, []
-        for rank, size in enumerate(sizes):
-            found.append(value if rank == self.rank else _unpacked(gathered[position:position + size]))
+        for size in sizes:
+            found.append(gathered[position:position + size])
             position += size
         return found
 

@@ -21,7 +21,8 @@ from torch.distributed._shard.sharding_spec.api import ShardingSpec
 from .. import _stored_objects
 from ._allowed_types import allowed_types
 from .checkpointable import CheckpointableShardedTensor, LocalShard, LocalShardsContainer, _Boxes, boxes_of
-from .errors import CheckpointingException, ShardingError, failure, require
+from .errors import ShardingError, failure, require
+from .high_precision import dequantised
 from .kinds import is_sharded_object, is_sharded_tensor
 from .sharded_tensor import check_sharded_tensor, data_shape
 
@@ -61,9 +62,9 @@ def _converted(name: str, leaves: Sequence[Any], is_loading: bool, device: torch
 
 def _source(leaf: Any) -> torch.Tensor:
     if leaf.data is None:
-        raise failure(CheckpointingException, f"`data` attr is None for {leaf}", key=leaf.key)
+        raise failure(ShardingError, f"`data` attr is None for {leaf}", key=leaf.key)
     check_sharded_tensor(leaf)
-    data: torch.Tensor = leaf.data.detach()
+    data: torch.Tensor = dequantised(leaf.data).detach()
     return data
 
 

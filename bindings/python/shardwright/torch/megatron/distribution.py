@@ -135,6 +135,11 @@ def main_replica_distribution(all_shards: Sequence[Sequence[Any]], ignore_groups
     return _distribution(classes, len(all_shards), ignore_groups)
 
 
+def is_same_part(tensor: Any, other: Any) -> bool:
+    """Whether two ShardedTensors of one id also have one extent and dtype: ids know neither."""
+    return data_shape(tensor) == data_shape(other) and bool(tensor.dtype == other.dtype)
+
+
 def has_elements(tensor: Any) -> bool:
     """Whether a ShardedTensor holds anything."""
     return 0 not in data_shape(tensor)
@@ -152,6 +157,8 @@ def _distribution(classes: Sequence[_RankClass], num_ranks: int, ignore_groups: 
             found = holders.get(shard)
             if found is None:
                 holders[shard], metadata[shard] = [number], tensor
+            elif ignore_groups and not is_same_part(tensor, metadata[shard]):
+                continue  # its rank loads it for itself
             elif found[-1] != number:
                 found.append(number)
             if is_main:
@@ -187,12 +194,7 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
         return None
     tensors = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
 
-    def summarise() -> tuple[bytes, bytes]:
-        text = repr([_description(tensor) for tensor in tensors])
-        main = bytes(is_main_replica(tensor.replica_id) for tensor in tensors)
-        return hashlib.blake2b(text.encode(), digest_size=16).digest(), main
-
-    summaries = gather_from_all(summarise, parallelization_group)
+    summaries = gather_from_all(lambda: _summary(tensors), parallelization_group)
     ranks_of: dict[bytes, list[int]] = {}
     for rank, (digest, _) in enumerate(summaries):
         ranks_of.setdefault(digest, []).append(rank)
@@ -205,6 +207,19 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
         flags = zip(*(summaries[holder][1] for holder in ranks), strict=True)
         classes.append(_RankClass(ranks, described[ranks[0]], [any(column) for column in flags]))
     return _distribution(classes, len(summaries), ignore_groups)
+
+
+def _summary(tensors: Sequence[Any]) -> tuple[bytes, bytes]:
+    """A digest of all but replica ids, and whether each is a main replica."""
+    text = repr([_description(tensor) for tensor in tensors])
+    main = bytes(is_main_replica(tensor.replica_id) for tensor in tensors)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest(), main
+
+
+def content_digest(sharded_state_dict: Any) -> bytes:
+    """16 bytes of what a distribution depends on, of this rank: equal as long as nothing of it has changed."""
+    digest, main = _summary([leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)])
+    return hashlib.blake2b(digest + main, digest_size=16).digest()
 
 
 def _description(tensor: Any) -> tuple[Any, ...]:
@@ -251,7 +266,8 @@ def with_owners(sharded_state_dict: Any, distribution: ShardDistribution, rank: 
             raise FailedPreconditionError(f"the shard at {leaf.global_offset} of {leaf.key} is not part of the "
                                           "distribution, which was made for another state", {"key": leaf.key})
         changed = copy.copy(leaf)
-        changed.replica_id = 0 if distribution.main_rank_for_shard.get(shard) == rank else 1
+        alone = getattr(distribution, "loading", False) and not is_same_part(leaf, distribution.shard_to_metadata[shard])
+        changed.replica_id = 0 if alone or distribution.main_rank_for_shard.get(shard) == rank else 1
         return changed
 
     return dict_list_map_outplace(own, sharded_state_dict)

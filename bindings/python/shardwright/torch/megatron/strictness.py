@@ -63,6 +63,11 @@ def _ours(strict: Any) -> Any:
     return strict
 
 
+def reports_missing(strict: Any) -> bool:
+    """Whether what no rank requests is told, for which the requests of all ranks are needed."""
+    return _ours(strict) in _REPORTS_MISSING
+
+
 def parse_strict_flag(strict: Any) -> Any:
     """The flag of a text; a flag, also one of megatron-core's own, as it is. InvalidArgumentError for anything else."""
     try:

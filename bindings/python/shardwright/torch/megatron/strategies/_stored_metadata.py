@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ import torch
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorStorageMetadata
 
 from ....errors import NotFoundError
-from ..._durable import replace_file, sync_folder
 from ...dcp import _choice, _metadata_file
+from .._directory import Directory, location_of
 from .._flattened_entries import flattened_shapes
+from ..integrity import MANIFEST, save_integrity_manifest
 from ..sharded_object import ShardedObject
 from ..sharded_tensor import ShardedTensor
 
@@ -24,7 +24,7 @@ _INDEX, _DATA = ".metadata", ".distcp"
 
 def read_metadata(directory: str | Path) -> Any:
     """torch's Metadata of a directory, with what Megatron adds to it."""
-    return _choice.storage_of(None, os.fspath(directory), reader=True).read_metadata()
+    return _choice.storage_of(None, location_of(directory), reader=True).read_metadata()
 
 
 def tensors_metadata(metadata: Any) -> dict[str, Any]:
@@ -50,26 +50,27 @@ def sharded_metadata(metadata: Any) -> dict[str, Any]:
 
 def remove_prefix(directory: str | Path, prefix: str) -> None:
     """Removes entries and, once the index without them is durable, the files that no entry lies in any more."""
-    folder = os.fspath(directory)
-    named = sorted(name for name in os.listdir(folder) if name.endswith(_DATA) and name.startswith(prefix))
+    files = Directory(directory)
+    named = [name for name in files.names() if name.endswith(_DATA) and name.startswith(prefix)]
     if not named:
-        warnings.warn(f'There are no files in {folder} that begin with "{prefix}". Skipping removal.', stacklevel=3)
+        warnings.warn(f'There are no files in {files.path} that begin with "{prefix}". Skipping removal.', stacklevel=3)
         return
-    index = os.path.join(folder, _INDEX)
-    try:
-        with open(index, "rb") as stream:
-            metadata = _metadata_file.read(stream)
-    except FileNotFoundError as e:
-        raise NotFoundError(f"{index} is missing: {folder} holds no whole checkpoint", {"path": index}) from e
-    kept = _without(metadata, prefix)
+    content = files.read(_INDEX)
+    if content is None:
+        raise NotFoundError(f"{files.path}/{_INDEX} is missing: {files.path} holds no whole checkpoint",
+                            {"path": f"{files.path}/{_INDEX}"})
+    kept = _without(_metadata_file.read(io.BytesIO(content)), prefix)
     data = io.BytesIO()
     _metadata_file.write(kept, data)
-    replace_file(folder, _INDEX, data.getbuffer())
+    has_manifest = files.version(MANIFEST) is not None
+    files.remove(MANIFEST)
+    files.replace(_INDEX, data.getbuffer())
     used = {place.relative_path for place in (kept.storage_data or {}).values()}
     for name in named:
         if name not in used:
-            os.unlink(os.path.join(folder, name))
-    sync_folder(folder)
+            files.remove(name)
+    if has_manifest:
+        save_integrity_manifest(files.path)
 
 
 def _without(metadata: Any, prefix: str) -> Any:

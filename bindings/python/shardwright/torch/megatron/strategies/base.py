@@ -30,6 +30,8 @@ _strategies: dict[tuple[StrategyAction, str, int], Any] = {}
 
 def get_default_strategy(action: StrategyAction, backend: str, version: int) -> Any:
     """The strategy that is registered for a backend. CheckpointingException where there is none."""
+    if not _strategies:
+        _register_own()
     found = _strategies.get((action, backend, version))
     if found is None:
         known = sorted(f"({name!r}, {number})" for kind, name, number in _strategies if kind == action)
@@ -40,7 +42,18 @@ def get_default_strategy(action: StrategyAction, backend: str, version: int) -> 
 
 def register_default_strategy(action: StrategyAction, backend: str, version: int, strategy: Any) -> None:
     """Makes a strategy the default of a backend, in place of what was registered before."""
+    if not _strategies:
+        _register_own()
     _strategies[action, backend, version] = strategy
+
+
+def _register_own() -> None:
+    """The strategies of the library, which are made of what is here."""
+    from .unsharded import TorchCommonLoadStrategy
+    from .torch_dist import TorchDistLoadShardedStrategy, TorchDistSaveShardedStrategy
+    _strategies[StrategyAction.LOAD_COMMON, "torch", 1] = TorchCommonLoadStrategy()
+    _strategies[StrategyAction.LOAD_SHARDED, "torch_dist", 1] = TorchDistLoadShardedStrategy()
+    _strategies[StrategyAction.SAVE_SHARDED, "torch_dist", 1] = TorchDistSaveShardedStrategy("torch_dist", 1)
 
 
 class _Strategy(ABC):

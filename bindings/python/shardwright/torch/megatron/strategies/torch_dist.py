@@ -8,15 +8,15 @@ replaced, so that it never vouches for parts of two checkpoints.
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
+
+import torch.distributed as dist
 
 from .... import calls
 from ....errors import ShardwrightError
 from ... import _Prepared
-from ..._durable import remove_file
 from ...dcp import _async, _choice, _saving
 from ...dcp._direct import Members
 from ...dcp._errors import of_call
@@ -24,7 +24,10 @@ from ...dcp._saving import SaveCall
 from ...dcp._steps import Steps
 from ...dcp.filesystem import FileSystemWriter
 from ...dcp.state_dict_loader import _load
+from .._directory import Directory, location_of
 from ..checkpointable import LocalShard, LocalShardsContainer, _Boxes
+from ..unsharded import Trust
+from ..config import MARKER
 from ..conversion import _unwrap_pyt_sharded_tensor, mcore_to_pyt_state_dict
 from ..errors import ShardingError, failure
 from ..flattening import (_replace_sharded_keys_with_state_dict_keys, _replace_state_dict_keys_with_sharded_keys,
@@ -39,9 +42,7 @@ from ._stored_metadata import read_metadata, remove_prefix, sharded_metadata, te
 from .async_calls import AsyncRequest
 from .base import AsyncSaveShardedStrategy, LoadShardedStrategy, StrategyAction, register_default_strategy
 
-MSC_PREFIX = "msc://"
 _metadata_fn = ".metadata"
-_MARKER = "metadata.json"
 
 
 class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
@@ -57,10 +58,14 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
         cached_metadata: accepted; see above.
         separation_hint: what belongs to keys that begin with it goes to files whose names begin with it, so that it can be
             removed without the rest (TorchDistLoadShardedStrategy.remove_sharded_tensors).
+        cpu_shm_mode: accepted; nothing is handed to another process.
     """
 
+    takes_marker_away = True  # before anything is replaced, and data of the checkpoint before stays as it is
+
     def __init__(self, backend: str = "torch_dist", version: int = 1, keep_only_main_replica: bool = True,
-                 thread_count: int = 2, cached_metadata: bool = False, separation_hint: str | None = None) -> None:
+                 thread_count: int = 2, cached_metadata: bool = False, separation_hint: str | None = None,
+                 cpu_shm_mode: bool = False) -> None:
         super().__init__(backend, version)
         self.keep_only_main_replica = keep_only_main_replica
         self.thread_count = thread_count
@@ -146,7 +151,7 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
 
     def _call(self, checkpoint_dir: str | Path) -> SaveCall:
         members = _choice.members_of(None, False)
-        writer: Any = _choice.storage_of(None, os.fspath(checkpoint_dir), reader=False)
+        writer: Any = _choice.storage_of(None, location_of(checkpoint_dir), reader=False)
         planner = None
         if self.separation_hint is not None:
             if type(writer) is not FileSystemWriter:
@@ -164,9 +169,7 @@ def _together(members: Members, function: Callable[[], Any]) -> Any:
 
 def _take_marker_away(call: SaveCall) -> None:
     """What says that a checkpoint of Megatron is whole goes before one is replaced, on all ranks before any goes on."""
-    folder = call.writer.path
-    if call.writer.place.storage is None:
-        _together(call.members, lambda: remove_file(folder, _MARKER) if call.members.rank == 0 else None)
+    _together(call.members, lambda: Directory(call.writer.path).remove(MARKER) if call.members.rank == 0 else None)
 
 
 def _options(call: SaveCall) -> dict[str, Any]:
@@ -192,14 +195,15 @@ class _AsItIs:
 class _Request:
     """What is asked for, as torch's load takes it."""
 
-    def __init__(self, sharded_state_dict: Any) -> None:
+    def __init__(self, sharded_state_dict: Any, trust: Trust) -> None:
         leaves = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
         grouped, self._paths, self._names = _replace_state_dict_keys_with_sharded_keys(sharded_state_dict)
         self._template = sharded_state_dict
         self.wanted = mcore_to_pyt_state_dict(grouped, is_loading=True)
         self.planner = MCoreLoadPlanner(
             shapes_validation_sharded_tensors=[leaf for leaf in leaves if not leaf.allow_shape_mismatch],
-            allow_shape_mismatch_sharded_tensors={leaf.key: leaf for leaf in leaves if leaf.allow_shape_mismatch})
+            allow_shape_mismatch_sharded_tensors={leaf.key: leaf for leaf in leaves if leaf.allow_shape_mismatch},
+            trust_pickles=trust.everything, allow_types=trust.types)
 
     def values(self) -> Any:
         """What was loaded, in the structure of the request."""
@@ -213,12 +217,18 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
     """Loads sharded state dicts from torch.distributed.checkpoint's directories, of Megatron 0.7 and later and of everybody
     else, along any grid.
 
+    Args:
+        cache_metadata, checkpoint_name, stream_ckpt_dequant: accepted; metadata is read again where it has changed, and
+            requests are filled in the precision that they have.
+        trust_pickles, allow_types: what stored objects may do: everything, or use these classes of the program.
     Attributes:
         cached_global_metadata: metadata of the directory that was loaded last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cache_metadata: bool = False, checkpoint_name: Any = None, stream_ckpt_dequant: bool = True, *,
+                 trust_pickles: bool = False, allow_types: Iterable[Any] = ()) -> None:
         self.cached_global_metadata: Any = None
+        self._trust = Trust(trust_pickles, tuple(allow_types))
 
     @property
     def can_handle_sharded_objects(self) -> bool:
@@ -233,10 +243,20 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
             CheckpointError on all ranks: torch's CheckpointException, a ShardwrightError, and the type of its cause: a
                 KeyError for a key that is not stored, megatron-core's CheckpointingException for another shape.
         """
-        members = _choice.members_of(None, False)
-        request = _together(members, lambda: _Request(sharded_state_dict))
-        reader = _choice.storage_of(None, os.fspath(checkpoint_dir), reader=True)
-        _load(request.wanted, reader, request.planner, members, _choice.Stored(False, ()), {})
+        return self.load_over(sharded_state_dict, checkpoint_dir, None)
+
+    def load_over(self, sharded_state_dict: Any, checkpoint_dir: str | Path, process_group: dist.ProcessGroup | None) -> Any:
+        """The same over the ranks of a group; None = the default one."""
+        return self._load(sharded_state_dict, checkpoint_dir, _choice.members_of(process_group, False))
+
+    def load_alone(self, sharded_state_dict: Any, checkpoint_dir: str | Path) -> Any:
+        """The same in this process, whatever others do."""
+        return self._load(sharded_state_dict, checkpoint_dir, Members(None, True))
+
+    def _load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, members: Members) -> Any:
+        request = _together(members, lambda: _Request(sharded_state_dict, self._trust))
+        reader = _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
+        _load(request.wanted, reader, request.planner, members, _choice.Stored(*self._trust), {})
         self.cached_global_metadata = request.planner.metadata
         return request.values()
 
@@ -256,9 +276,10 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         remove_prefix(checkpoint_dir, key_prefix)
 
 
-def _get_filesystem_reader(checkpoint_dir: str | Path, cache_metadata: bool = False) -> Any:
-    """The reader of a directory, or of a URL. Metadata is read again where it has changed, whatever `cache_metadata` says."""
-    return _choice.storage_of(None, os.fspath(checkpoint_dir), reader=True)
+def _get_filesystem_reader(checkpoint_dir: str | Path, cache_metadata: bool = False, async_strategy: str = "nvrx") -> Any:
+    """The reader of a directory, or of a URL. Metadata is read again where it has changed, whatever `cache_metadata` says;
+    `async_strategy` is accepted."""
+    return _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
 
 
 def register_default_torch_strategies() -> None:
