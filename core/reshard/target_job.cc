@@ -7,14 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "core/job_description/json_tree.h"
+#include "core/base/json_tree.h"
 
 namespace shardwright::reshard {
 namespace {
-
-using job_description::JsonTree;
-using job_description::JsonType;
-using job_description::JsonValueView;
 
 constexpr int64_t kMaxGroupSize = int64_t{1} << 20;
 

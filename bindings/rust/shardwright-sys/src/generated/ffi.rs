@@ -397,6 +397,11 @@ pub const SHW_LOAD_OPTIONS_SIZE_V1: u32 = 96;
 pub const SHW_EXCHANGE_ROUND_SIZE_V1: u32 = 64;
 pub const SHW_CONVERT_WITHOUT_COMPARISON: u64 = 1;
 pub const SHW_CONVERT_OPTIONS_SIZE_V1: u32 = 64;
+pub const SHW_RESHARD_WITHOUT_COMPARISON: u64 = 1;
+pub const SHW_RESHARD_DRY_RUN: u64 = 2;
+pub const SHW_OPTIMIZER_FULLY_RESHARDABLE: u64 = 0;
+pub const SHW_OPTIMIZER_DP_RESHARDABLE: u64 = 1;
+pub const SHW_RESHARD_OPTIONS_SIZE_V1: u32 = 88;
 pub const SHW_COVER_FULL: i32 = 0;
 pub const SHW_COVER_DISJOINT: i32 = 1;
 pub const SHW_COVER_OFF: i32 = 2;
@@ -1431,6 +1436,28 @@ pub struct shw_convert_options {
     pub reserved: u32,
     pub memory_budget: u64,
     pub max_shard_size: u64,
+    pub deadline_ns: i64,
+    pub cancellation: *mut shw_cancellation,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_reshard_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub tensor_parallel: u32,
+    pub pipeline_parallel: u32,
+    pub expert_parallel: u32,
+    pub data_parallel: u32,
+    pub optimizer: i32,
+    pub overwrite: i32,
+    pub durability: i32,
+    pub threads: u32,
+    pub file_mode: u32,
+    pub reserved: u32,
+    pub job: *const c_char,
+    pub map: *const c_char,
+    pub memory_budget: u64,
     pub deadline_ns: i64,
     pub cancellation: *mut shw_cancellation,
 }
@@ -2875,6 +2902,19 @@ unsafe extern "C" {
         target_storage: *mut shw_storage,
         target: *const c_char,
         options: *const shw_convert_options,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Fills options with zeros and their size, as SHW_RESHARD_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_reshard_options_init(options: *mut shw_reshard_options, struct_size: u32);
+    /// Saves the checkpoint of Megatron at `source` to `target` for a job of another shape, optimizer included; the source is only read. What lies in a bucket is proved by its contents. Memory, a killed call and a target that was made before are as in shw_convert.
+    pub fn shw_reshard(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        options: *const shw_reshard_options,
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
@@ -5985,6 +6025,40 @@ mod dispatch {
     ) -> shw_status {
         unsafe {
             (table().convert.unwrap_unchecked())(
+                context,
+                source_storage,
+                source,
+                target_storage,
+                target,
+                options,
+                out,
+                err,
+            )
+        }
+    }
+
+    /// Fills options with zeros and their size, as SHW_RESHARD_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_reshard_options_init(options: *mut shw_reshard_options, struct_size: u32) {
+        unsafe { (table().reshard_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Saves the checkpoint of Megatron at `source` to `target` for a job of another shape, optimizer included; the source is only read. What lies in a bucket is proved by its contents. Memory, a killed call and a target that was made before are as in shw_convert.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_reshard(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        options: *const shw_reshard_options,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().reshard.unwrap_unchecked())(
                 context,
                 source_storage,
                 source,

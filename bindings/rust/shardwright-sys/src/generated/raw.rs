@@ -1802,6 +1802,26 @@ pub unsafe fn convert(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Saves the checkpoint of Megatron at `source` to `target` for a job of another shape, optimizer included; the source is only read. What lies in a bucket is proved by its contents. Memory, a killed call and a target that was made before are as in shw_convert.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn reshard(
+    context: *mut shw_context,
+    source_storage: *mut shw_storage,
+    source: *const c_char,
+    target_storage: *mut shw_storage,
+    target: *const c_char,
+    options: *const shw_reshard_options,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_reshard(context, source_storage, source, target_storage, target, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// What the pickles at `path` (a file, or all files below a directory) would import and call if they were unpickled, whether a checkpoint can be opened there or not. `out` is one JSON object: `globals` (each with `module`, `name`, `known`, `calls`, `file`, `record`, `offset`, ...), `unknown` (how many are not known to make plain values), `failures` and `unread` (what could not be looked at to its end), `files`, `pickles`, `notes`.
 /// # Safety
 /// As in C: pointers are valid for the call.

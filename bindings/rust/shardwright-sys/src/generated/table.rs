@@ -1152,6 +1152,19 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub reshard_options_init: Option<unsafe extern "C" fn(options: *mut shw_reshard_options, struct_size: u32)>,
+    pub reshard: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            source_storage: *mut shw_storage,
+            source: *const c_char,
+            target_storage: *mut shw_storage,
+            target: *const c_char,
+            options: *const shw_reshard_options,
+            out: *mut *mut shw_report,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
     pub dtype_bits: Option<unsafe extern "C" fn(dtype: i32) -> u32>,
     pub dtype_from_dlpack: Option<unsafe extern "C" fn(r#type: u32) -> i32>,
     pub dtype_to_dlpack: Option<unsafe extern "C" fn(dtype: i32) -> u32>,
@@ -1749,4 +1762,63 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub object_key: Option<
+        unsafe extern "C" fn(
+            key: *const c_char,
+            key_size: u64,
+            cell: *const i64,
+            shape: *const i64,
+            ndim: i32,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub object_key_parse: Option<
+        unsafe extern "C" fn(
+            name: *const c_char,
+            name_size: u64,
+            values: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            key_size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_global_shape: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            index: u64,
+            extents: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_boxes: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            index: u64,
+            boxes: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub mapping_spec_init: Option<unsafe extern "C" fn(spec: *mut shw_mapping_spec, struct_size: u32)>,
+    pub mapping_create: Option<
+        unsafe extern "C" fn(
+            spec: *const shw_mapping_spec,
+            out: *mut *mut shw_mapping,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub state_map: Option<
+        unsafe extern "C" fn(
+            state: *const shw_state,
+            mapping: *const shw_mapping,
+            out: *mut *mut shw_state,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub mapping_release: Option<unsafe extern "C" fn(mapping: *mut shw_mapping)>,
 }
