@@ -57,6 +57,12 @@ USES = {
     "megatron-core": r"\bfrom megatron\b",
     "psutil": r"\boriginal\.serialization\.save\(",
     "transformers": r"\bimportorskip\(\"transformers\"\)",
+    "nvidia-cuda-nvcc": r"\bSHW_CUDA_NVCC\b",
+    "nvidia-cuda-crt": r"\bcrt/host_config\.h\b",
+    "nvidia-cuda-runtime": r"#include <cuda_runtime_api\.h>",
+    "nvidia-cuda-cccl": r"\benable_language\(CUDA\)",
+    "nvidia-nvvm": r"\bCMAKE_CUDA_ARCHITECTURES\b",
+    "nvidia-nccl-cu13": r"#include <nccl\.h>",
     "mindspore": r"\bimport mindspore\b",
 }
 # Files that only list, look for or describe packages.
