@@ -200,9 +200,13 @@ if(SHW_HAVE_CUDA)
   set(CMAKE_CUDA_COMPILER "${SHW_CUDA_NVCC}")
   set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
   enable_language(CUDA)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # shw::cudart is named where it is linked
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it of nvcc 13
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # shw::cudart is named where it is linked
   set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
 endif()

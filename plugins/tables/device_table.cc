@@ -11,6 +11,7 @@ namespace shardwright::plugin_tables {
 namespace {
 
 using device::CopyKind;
+using device::ElementCopy;
 using device::Event;
 using device::EventPtr;
 using device::Lane;
@@ -130,6 +131,27 @@ shw_status on_copy(void* user, void* lane, int32_t kind, const void* source, voi
   });
 }
 
+shw_status on_copy_elements(void* user, void* lane, const shw_element_copy* given,
+                            shw_error** err) {
+  const ElementCopy copy{.source = static_cast<const std::byte*>(given->source),
+                         .target = static_cast<std::byte*>(given->target),
+                         .rows = given->rows,
+                         .columns = given->columns,
+                         .source_pitch = given->source_pitch,
+                         .target_pitch = given->target_pitch,
+                         .source_dtype = static_cast<DType>(given->source_dtype),
+                         .target_dtype = static_cast<DType>(given->target_dtype),
+                         .scale = given->scale == 0 ? 1.0 : given->scale,
+                         .adds = (given->flags & SHW_ELEMENT_COPY_ADD) != 0};
+  return answer("submitting a copy of elements", err,
+                [&] { return of(user).copy_elements(lane_of(lane), copy); });
+}
+
+shw_status on_fill_zero(void* user, void* lane, void* target, uint64_t bytes, shw_error** err) {
+  return answer("submitting zeros", err,
+                [&] { return of(user).fill_zero(lane_of(lane), span_of(target, bytes)); });
+}
+
 uint64_t on_current_stream(void* user) {
   return of(user).current_stream();
 }
@@ -157,6 +179,8 @@ shw_device_vtable device_functions(const char* name) {
   table.pinned_allocate = on_pinned_allocate;
   table.pinned_release = on_pinned_release;
   table.copy = on_copy;
+  table.copy_elements = on_copy_elements;
+  table.fill_zero = on_fill_zero;
   table.current_stream = on_current_stream;
   table.release = on_release;
   return table;

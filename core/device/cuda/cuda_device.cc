@@ -17,12 +17,15 @@
 #include "core/base/without_exceptions.h"
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/mutex.h"
+#include "core/device/cuda/kernels_internal.h"
 
 namespace shardwright::device {
 namespace {
 
 using cuda::DeviceScope;
 using cuda::status_of;
+using internal::launch_copy;
+using internal::NumberType;
 
 // How long the host sleeps at most before it asks again for an event with a time limit.
 constexpr int64_t kPollNs = 200'000;
@@ -142,6 +145,52 @@ cudaMemcpyKind kind_of(CopyKind kind) {
   return cudaMemcpyDefault;
 }
 
+// check_element_copy leaves no other dtype.
+NumberType number_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return NumberType::kFloat16;
+    case DType::kBfloat16:
+      return NumberType::kBfloat16;
+    case DType::kFloat64:
+      return NumberType::kFloat64;
+    default:
+      return NumberType::kFloat32;
+  }
+}
+
+cudaError_t convert(const ElementCopy& copy, cudaStream_t stream) {
+  return launch_copy(number_of(copy.source_dtype), number_of(copy.target_dtype),
+                     {copy.source, copy.target, copy.rows, copy.columns, copy.source_pitch,
+                      copy.target_pitch, copy.scale, copy.adds},
+                     stream);
+}
+
+// One run, or runs that lie back to back on both sides, in one piece: what is wide is not held up
+// by the limits on pitches.
+cudaError_t copy_runs(const ElementCopy& copy, cudaStream_t stream) {
+  if (copy.source == copy.target) return cudaSuccess;
+  const auto element = static_cast<size_t>(dtype_bits(copy.source_dtype) / 8);
+  const size_t width = copy.columns * element;
+  const bool is_one_run =
+      copy.rows == 1 || (copy.source_pitch == copy.columns && copy.target_pitch == copy.columns);
+  if (is_one_run)
+    return cudaMemcpyAsync(copy.target, copy.source, copy.rows * width, cudaMemcpyDeviceToDevice,
+                           stream);
+  if (copy.source_pitch >= copy.columns)
+    return cudaMemcpy2DAsync(copy.target, copy.target_pitch * element, copy.source,
+                             copy.source_pitch * element, width, copy.rows,
+                             cudaMemcpyDeviceToDevice, stream);
+  // Runs that repeat what is read, which CUDA does not call a pitch.
+  for (uint64_t row = 0; row < copy.rows; ++row) {
+    const cudaError_t error = cudaMemcpyAsync(copy.target + row * copy.target_pitch * element,
+                                              copy.source + row * copy.source_pitch * element,
+                                              width, cudaMemcpyDeviceToDevice, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 class CudaLaneDevice final : public LaneDevice {
  public:
   explicit CudaLaneDevice(int32_t number) : number_(number) {}
@@ -213,6 +262,24 @@ class CudaLaneDevice final : public LaneDevice {
     return status_of(cudaMemcpyAsync(target.data(), source.data(), source.size(), kind_of(kind),
                                      static_cast<CudaLane&>(lane).stream()),
                      "submitting a copy");
+  }
+
+  Status copy_elements(Lane& lane, const ElementCopy& copy) override {
+    SHW_RETURN_IF_ERROR(check_element_copy(copy));
+    if (copy.rows == 0 || copy.columns == 0) return {};
+    const DeviceScope scope(number_);
+    SHW_RETURN_IF_ERROR(scope.status());
+    const cudaStream_t stream = static_cast<CudaLane&>(lane).stream();
+    return status_of(copies_bytes(copy) ? copy_runs(copy, stream) : convert(copy, stream),
+                     "submitting a copy of elements");
+  }
+  Status fill_zero(Lane& lane, std::span<std::byte> target) override {
+    if (target.empty()) return {};
+    const DeviceScope scope(number_);
+    SHW_RETURN_IF_ERROR(scope.status());
+    return status_of(
+        cudaMemsetAsync(target.data(), 0, target.size(), static_cast<CudaLane&>(lane).stream()),
+        "submitting zeros");
   }
 
   // Whoever computes on a stream of its own says so with each call.

@@ -222,6 +222,84 @@ TEST_P(LaneDeviceConformance, RefusesCopiesBetweenSizes) {
   device_->release(memory);
 }
 
+// Casts, multiplies and adds behind what came before on the lane, in runs.
+TEST_P(LaneDeviceConformance, ConvertsElementsInTheOrderOfTheLane) {
+  const std::vector<float> given{1, 2, 3, 4, 5, 6};
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> floats = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> doubles = device_->allocate(8 * given.size()).value();
+  ElementCopy copy{.source = floats.data(),
+                   .target = doubles.data(),
+                   .rows = 2,
+                   .columns = 2,
+                   .source_pitch = 3,
+                   .target_pitch = 3,
+                   .source_dtype = DType::kFloat32,
+                   .target_dtype = DType::kFloat64};
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, floats).ok());
+  ASSERT_TRUE(device_->fill_zero(*lane, doubles).ok());
+  ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+  copy.scale = 0.5;
+  copy.adds = true;
+  ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+  std::vector<double> found(given.size());
+  const auto back = std::as_writable_bytes(std::span(found));
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToHost, doubles, back).ok());
+  ASSERT_TRUE(lane->synchronize().ok());
+  EXPECT_EQ(found, (std::vector<double>{1.5, 3, 0, 6, 7.5, 0}));
+  device_->release(floats);
+  device_->release(doubles);
+}
+
+// As the host does it, for the floats of units.
+TEST_P(LaneDeviceConformance, GivesTheBitsOfTheHost) {
+  constexpr size_t kElements = 3000;
+  std::vector<float> given(kElements);
+  for (size_t i = 0; i < kElements; ++i)
+    given[i] = static_cast<float>(static_cast<int>(i) - 1500) / 7;
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> source = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> target = device_->allocate(bytes.size()).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+  for (const DType to : {DType::kBfloat16, DType::kFloat16}) {
+    std::vector<std::byte> expected(2 * kElements, std::byte{0});
+    std::vector<std::byte> found(expected.size());
+    ElementCopy copy{.source = bytes.data(),
+                     .target = expected.data(),
+                     .columns = kElements,
+                     .source_dtype = DType::kFloat32,
+                     .target_dtype = to,
+                     .scale = 1.0 / 3,
+                     .adds = true};
+    for (int round = 0; round < 3; ++round) ASSERT_TRUE(copy_elements_on_host(copy).ok());
+    copy.source = source.data();
+    copy.target = target.data();
+    ASSERT_TRUE(device_->fill_zero(*lane, target).ok());
+    for (int round = 0; round < 3; ++round) ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+    ASSERT_TRUE(
+        device_->copy(*lane, CopyKind::kDeviceToHost, target.first(found.size()), found).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(found, expected) << dtype_name(to);
+  }
+  device_->release(source);
+  device_->release(target);
+}
+
+TEST_P(LaneDeviceConformance, RefusesElementsThatItDoesNotConvert) {
+  const LanePtr lane = this->lane();
+  const std::span<std::byte> memory = device_->allocate(64).value();
+  const ElementCopy copy{.source = memory.data(),
+                         .target = memory.data(),
+                         .columns = 4,
+                         .source_dtype = DType::kInt64,
+                         .target_dtype = DType::kFloat32};
+  EXPECT_EQ(device_->copy_elements(*lane, copy).code(), StatusCode::kUnimplemented);
+  EXPECT_TRUE(lane->synchronize().ok());
+  device_->release(memory);
+}
+
 // A task that could not be submitted does not run, and the lane goes on.
 TEST_P(LaneDeviceConformance, WhatCannotBeSubmittedDoesNotRun) {
   SHW_SKIP_WITHOUT_OWN_OPERATORS();
