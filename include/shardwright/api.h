@@ -581,6 +581,8 @@ struct shw_api {
   shw_status (*hsdp_stats)(const shw_hsdp* hsdp, int32_t kind, shw_hsdp_memory* out,
       shw_error** err);
   shw_status (*hsdp_unit_stats)(const shw_hsdp_unit* unit, shw_hsdp_memory* out, shw_error** err);
+  shw_status (*context_ask_plugin)(shw_context* context, const char* plugin, const char* question,
+      uint64_t question_size, shw_buffer** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/tables/host_errors.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,15 @@ Status taken_from_host(shw_status code, shw_error* error) {
   }
   the_host->error_release(error);
   return status;
+}
+
+Status give_text(std::string_view text, char** out, uint64_t* out_size) {
+  void* const memory = the_host->allocate(nullptr, text.size(), 1);
+  if (memory == nullptr) return out_of_memory();
+  std::memcpy(memory, text.data(), text.size());
+  *out = static_cast<char*>(memory);
+  *out_size = text.size();
+  return {};
 }
 
 }  // namespace shardwright::plugin_tables

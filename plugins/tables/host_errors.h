@@ -4,6 +4,9 @@
 // of the host as failures of the core.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "core/base/status.h"
 #include "shardwright/plugin.h"
 
@@ -15,5 +18,7 @@ void set_host(const shw_host_api* host);
 shw_status give(const Status& status, shw_error** err) noexcept;
 // What a function of the host returned; takes its error, which may be null.
 Status taken_from_host(shw_status code, shw_error* error);
+// A text as the answer of a plugin, in memory that the host takes over. RESOURCE_EXHAUSTED.
+Status give_text(std::string_view text, char** out, uint64_t* out_size);
 
 }  // namespace shardwright::plugin_tables

@@ -1738,4 +1738,14 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub context_ask_plugin: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            plugin: *const c_char,
+            question: *const c_char,
+            question_size: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }
