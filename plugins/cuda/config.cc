@@ -16,6 +16,7 @@ constexpr int32_t kMostDevices = 1024;
 constexpr int32_t kMostRanks = 1 << 24;
 constexpr double kMostSeconds = 3e8;
 constexpr std::string_view kDeviceExample = R"({"device": 0})";
+constexpr std::string_view kQuestionExample = R"({"ask": "nccl_id"})";
 constexpr std::string_view kCommunicatorExample =
     R"({"id": "<256 hexadecimal digits>", "rank": 0, "size": 8, "device": 0})";
 
@@ -109,6 +110,19 @@ Result<NcclRequest> read_communicator_config(std::string_view text) {
     return reader.wrong("lacks 'id', 'rank' or 'size'");
   SHW_ASSIGN_OR_RETURN(request.id, collective::read_nccl_id(given.id));
   return request;
+}
+
+Result<std::string> read_question(std::string_view text) {
+  std::string asked;
+  std::string library = collective::kNcclLibrary;
+  const Reader reader(kQuestionExample);
+  SHW_RETURN_IF_ERROR(reader.read(text, [&](const std::string& key, const json& value) {
+    if (key == "ask") return reader.text(key, value, &asked);
+    if (key == "library") return reader.text(key, value, &library);
+    return reader.unknown(key);
+  }));
+  if (asked != "nccl_id") return reader.wrong("asks nothing that is known");
+  return library;
 }
 
 }  // namespace shardwright::cuda_plugin

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/result.h"
@@ -27,5 +28,11 @@ Result<DeviceConfig> read_device_config(std::string_view text);
 //    "seconds": 1800}              until all ranks have come
 // INVALID_ARGUMENT as above, and without id, rank or size.
 Result<collective::NcclRequest> read_communicator_config(std::string_view text);
+
+// A question of the host, of which there is one:
+//   {"ask": "nccl_id",             a new id, which rank 0 hands to all ranks
+//    "library": "libnccl.so.2"}    as above
+// Gives the name of the library. INVALID_ARGUMENT for other text.
+Result<std::string> read_question(std::string_view text);
 
 }  // namespace shardwright::cuda_plugin

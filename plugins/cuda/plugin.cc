@@ -3,11 +3,13 @@
 // Entry of libshardwright_cuda.so, the plugin "cuda": GPUs as devices that HSDP puts work on, and
 // communicators over NCCL. It loads wherever the library does; who opens one of them without a
 // driver, a GPU or NCCL is told what is missing.
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/base/without_exceptions.h"
 #include "core/collective/nccl/nccl_communicator.h"
+#include "core/collective/nccl/nccl_id.h"
 #include "core/device/cuda/cuda_device.h"
 #include "plugins/cuda/config.h"
 #include "plugins/tables/communicator_table.h"
@@ -48,6 +50,17 @@ shw_status open_communicator(void*, const char* config, uint64_t config_size,
   return give(status, err);
 }
 
+shw_status answer(void*, const char* question, uint64_t question_size, char** out,
+                  uint64_t* out_size, shw_error** err) {
+  const Status status = without_exceptions("answering a host", [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const std::string library,
+                         read_question(text_of(question, question_size)));
+    SHW_ASSIGN_OR_RETURN(const std::string id, collective::make_nccl_id(library));
+    return plugin_tables::give_text(id, out, out_size);
+  });
+  return give(status, err);
+}
+
 }  // namespace
 }  // namespace shardwright::cuda_plugin
 
@@ -68,5 +81,6 @@ extern "C" __attribute__((visibility("default"))) shw_status shw_plugin_v1(const
   out->device_open = cuda_plugin::open_device;
   out->communicator = &communicator;
   out->communicator_open = cuda_plugin::open_communicator;
+  out->answer = cuda_plugin::answer;
   return SHW_OK;
 }

