@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a host or plugin brings as a device: a table of functions for lanes on which work runs in
- * order beside the host, events that order lanes, memory, copies and conversions. Methods come from any thread,
- * those of one lane or event from one thread at a time. An error goes out through `err`, made by
- * shw_error_create; a status alone is accepted. */
+ * order beside the host, events that order lanes, memory, copies and conversions. Methods come from
+ * any thread, those of one lane or event from one thread at a time. An error goes out through
+ * `err`, made by shw_error_create; a status alone is accepted. */
 #ifndef SHARDWRIGHT_DEVICE_TABLE_H
 #define SHARDWRIGHT_DEVICE_TABLE_H
 
@@ -183,8 +183,9 @@ typedef void(SHW_CALLBACK* shw_device_end_fn)(void* user);
 #define SHW_DEVICE_IS_HOST 1
 
 /* Methods of a device. `pinned_allocate` and `pinned_release` give memory of the host that copies
- * reach fastest; both NULL = plain memory. `copy_elements` and `fill_zero` belong together; both NULL =
- * done by the host, where the memory is its own. `current_stream` NULL = 0. `release` may be NULL.
+ * reach fastest; both NULL = plain memory. `copy_elements` and `fill_zero` belong together; both
+ * NULL = done by the host, where the memory is its own. `current_stream` NULL = 0. `release` may be
+ * NULL.
  * Since: 0.1 unstable */
 typedef struct shw_device_vtable {
   uint32_t struct_size;

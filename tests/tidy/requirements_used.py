@@ -60,8 +60,8 @@ USES = {
     "nvidia-cuda-nvcc": r"\bSHW_CUDA_NVCC\b",
     "nvidia-cuda-crt": r"\bcrt/host_config\.h\b",
     "nvidia-cuda-runtime": r"#include <cuda_runtime_api\.h>",
-    "nvidia-cuda-cccl": r"\benable_language\(CUDA\)",
-    "nvidia-nvvm": r"\bCMAKE_CUDA_ARCHITECTURES\b",
+    "nvidia-cuda-cccl": r"#include <cuda_runtime\.h>",
+    "nvidia-nvvm": r"^__global__ ",
     "nvidia-nccl-cu13": r"#include <nccl\.h>",
     "mindspore": r"\bimport mindspore\b",
 }

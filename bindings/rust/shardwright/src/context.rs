@@ -193,7 +193,7 @@ impl Context {
             .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("plugin name {plugin:?} holds a NUL")))?;
         // SAFETY: handle and texts live for the call; the buffer is taken over.
         let answer = unsafe { raw::context_ask_plugin(self.handle(), plugin.as_ptr(), question.as_bytes()) }?;
-        Ok(String::from_utf8_lossy(Parts::new(answer).bytes()).into_owned())
+        Ok(String::from_utf8_lossy(&Parts::new(answer).bytes()).into_owned())
     }
 
     /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. DEADLINE_EXCEEDED when jobs still
