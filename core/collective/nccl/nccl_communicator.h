@@ -3,8 +3,9 @@
 // The communicator over NCCL: memory of one GPU per rank, one rank per GPU. Operations run on a
 // stream of the communicator, after what is on the stream that a call names. Sums are those of
 // NCCL: their order is its own, and those of float16 and bfloat16 round at each step on the way.
-// NCCL does not compare what ranks issue: ranks out of step move wrong bytes or wait until their
-// time is over. A rank that ends the communicator is seen by the others when NCCL sees it.
+// NCCL connects ranks when they first need it: such an operation waits for the others where it is
+// issued. It does not compare what ranks issue: those out of step move wrong bytes or wait until
+// their time is over. A rank that ends the communicator is seen by the others when NCCL sees it.
 #pragma once
 
 #include <cstdint>
