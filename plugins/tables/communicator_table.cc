@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
 #include "plugins/tables/host_errors.h"
@@ -144,10 +146,12 @@ void on_work_release(void*, void* work) {
   delete static_cast<Work*>(work);
 }
 
+// A host says why and not who: it is the rank of this end.
 void on_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
   of(user).abort(without_exceptions("abort of a communicator", [&] {
     return Status(static_cast<StatusCode>(code),
-                  std::string(message, static_cast<size_t>(message_size)));
+                  std::string(message, static_cast<size_t>(message_size)))
+        .with_detail("rank", fmt::to_string(of(user).rank()));
   }));
 }
 
