@@ -88,7 +88,7 @@ def left_out(build: Path) -> tuple[str, ...]:
     folders: tuple[str, ...] = ()
     if "SHW_TORCH_LEFT_OUT:INTERNAL=TRUE" in known:
         folders += ("core/collective/c10d/",)
-    if "SHW_CUDA_LEFT_OUT:INTERNAL=TRUE" in known:
+    if "SHW_CUDA_LEFT_OUT:INTERNAL=TRUE" in known or "SHW_WITH_CUDA:STRING=OFF" in known:
         folders += ("core/base/cuda/", "core/device/cuda/", "core/collective/nccl/")
     return folders
 
