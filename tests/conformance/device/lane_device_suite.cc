@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tests/support/gate.h"
@@ -282,6 +283,38 @@ TEST_P(LaneDeviceConformance, GivesTheBitsOfTheHost) {
         device_->copy(*lane, CopyKind::kDeviceToHost, target.first(found.size()), found).ok());
     ASSERT_TRUE(lane->synchronize().ok());
     EXPECT_EQ(found, expected) << dtype_name(to);
+  }
+  device_->release(source);
+  device_->release(target);
+}
+
+// Runs back to back, runs with room between them, and runs that read again what others have read.
+TEST_P(LaneDeviceConformance, CopiesRunsOfAnyDtype) {
+  const std::vector<int64_t> given{1, 2, 3, 4, 5, 6};
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> source = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> target = device_->allocate(bytes.size()).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+  const std::vector<std::pair<uint64_t, std::vector<int64_t>>> cases{
+      {2, {1, 2, 0, 3, 4, 0}}, {3, {1, 2, 0, 4, 5, 0}}, {1, {1, 2, 0, 2, 3, 0}}};
+  for (const auto& [source_pitch, expected] : cases) {
+    std::vector<int64_t> found(given.size());
+    ASSERT_TRUE(device_->fill_zero(*lane, target).ok());
+    ASSERT_TRUE(device_
+                    ->copy_elements(*lane, {.source = source.data(),
+                                            .target = target.data(),
+                                            .rows = 2,
+                                            .columns = 2,
+                                            .source_pitch = source_pitch,
+                                            .target_pitch = 3,
+                                            .source_dtype = DType::kInt64,
+                                            .target_dtype = DType::kInt64})
+                    .ok());
+    const auto back = std::as_writable_bytes(std::span(found));
+    ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToHost, target, back).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(found, expected) << source_pitch;
   }
   device_->release(source);
   device_->release(target);
