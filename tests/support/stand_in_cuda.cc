@@ -5,8 +5,12 @@
 // linker takes these functions in place of those of the archive. One device; any thread.
 #include <cuda_runtime_api.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
 
 #include "core/device/cuda/kernels_internal.h"
 #include "core/device/lane_device.h"
@@ -15,7 +19,6 @@ namespace {
 
 using shardwright::Status;
 using shardwright::device::Event;
-using shardwright::device::EventPtr;
 using shardwright::device::Lane;
 using shardwright::device::LaneDevice;
 
@@ -27,14 +30,27 @@ LaneDevice& host() {
   return *kHost;
 }
 
+// A lane that is waited for without memory, as a stream is.
+struct Stream {
+  std::unique_ptr<Lane> lane = host().make_lane(0).value();
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t submitted = 0;
+  uint64_t done = 0;
+};
+
 // The stream that has no name.
-Lane& default_lane() {
-  static const auto kLane = host().make_lane(0).value();
-  return *kLane;
+Stream& default_stream() {
+  static Stream stream;
+  return stream;
+}
+
+Stream& stream_of(cudaStream_t stream) {
+  return stream == nullptr ? default_stream() : *reinterpret_cast<Stream*>(stream);
 }
 
 Lane& lane_of(cudaStream_t stream) {
-  return stream == nullptr ? default_lane() : *reinterpret_cast<Lane*>(stream);
+  return *stream_of(stream).lane;
 }
 
 Event& event_of(cudaEvent_t event) {
@@ -45,12 +61,37 @@ cudaError_t answer(const Status& status) {
   return status.ok() ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
+// C functions throw nothing.
+template <typename Body>
+cudaError_t guarded(const Body& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return cudaErrorMemoryAllocation;
+  }
+}
+
 template <typename Task>
-cudaError_t put(cudaStream_t stream, Task task) {
-  return answer(lane_of(stream).submit([task] {
-    task();
-    return Status();
-  }));
+cudaError_t put(cudaStream_t to, const Task& task) {
+  Stream& stream = stream_of(to);
+  {
+    const std::lock_guard<std::mutex> lock(stream.mutex);
+    ++stream.submitted;
+  }
+  const auto ended = [&stream] {
+    const std::lock_guard<std::mutex> lock(stream.mutex);
+    ++stream.done;
+    stream.changed.notify_all();
+  };
+  const cudaError_t result = guarded([&] {
+    return answer(stream.lane->submit([task, ended] {
+      task();
+      ended();
+      return Status();
+    }));
+  });
+  if (result != cudaSuccess) ended();
+  return result;
 }
 
 cudaError_t allocate(void** out, size_t bytes) {
@@ -104,20 +145,23 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
   if (priority > 0 || priority < -5) return cudaErrorInvalidValue;
-  auto lane = host().make_lane(0);
-  if (!lane.ok()) return answer(lane.status());
-  *stream = reinterpret_cast<cudaStream_t>(lane->release());
-  return cudaSuccess;
+  return guarded([stream] {
+    *stream = reinterpret_cast<cudaStream_t>(new Stream);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete reinterpret_cast<Lane*>(stream);
+  delete reinterpret_cast<Stream*>(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return answer(lane_of(stream).synchronize());
+  Stream& waited = stream_of(stream);
+  std::unique_lock<std::mutex> lock(waited.mutex);
+  waited.changed.wait(lock, [&] { return waited.done == waited.submitted; });
+  return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return answer(lane_of(stream).wait_for(event_of(event)));

@@ -355,13 +355,14 @@ Result<bool> NcclCommunicator::has_passed(cudaEvent_t event) {
   const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return end_;
   const cudaError_t answer = cudaEventQuery(event);
-  if (answer != cudaErrorNotReady) {
-    SHW_RETURN_IF_ERROR(cuda::status_of(answer, "asking for a collective"));
-    return true;
-  }
-  static_cast<void>(cudaGetLastError());  // it is no failure
+  // Asked for afterwards: where NCCL has found a failure, what passed may have been stopped.
   SHW_RETURN_IF_ERROR(is_settled("a collective under way").status());
-  return false;
+  if (answer == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());  // it is no failure
+    return false;
+  }
+  SHW_RETURN_IF_ERROR(cuda::status_of(answer, "asking for a collective"));
+  return true;
 }
 
 Status NcclCommunicator::order(uint64_t stream, cudaEvent_t event) {
@@ -390,8 +391,10 @@ Result<CommunicatorPtr> make_nccl_communicator(const NcclRequest& request) {
     SHW_RETURN_IF_ERROR(cuda::check_device(request.device));
     SHW_ASSIGN_OR_RETURN(auto nccl, internal::NcclLibrary::open(request.library));
     auto made = std::make_shared<internal::NcclCommunicator>(request, std::move(nccl));
-    SHW_RETURN_IF_ERROR(made->open());
-    return CommunicatorPtr(std::move(made));
+    const Status opened = made->open();
+    if (opened.ok()) return CommunicatorPtr(std::move(made));
+    made->abort(opened);  // nobody is waited for any more
+    return opened;
   });
 }
 

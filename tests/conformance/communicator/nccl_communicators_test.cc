@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/cuda/cuda_calls.h"
+#include "core/collective/issue.h"
 #include "core/collective/nccl/nccl_communicator.h"
 #include "tests/conformance/communicator/communicator_suite.h"
 
@@ -98,11 +99,13 @@ class StagedCommunicator final : public Communicator {
 
  private:
   template <typename Issue>
-  static Result<WorkPtr> stage(std::span<const std::byte> in, std::span<std::byte> out,
-                               const Issue& issue) {
-    auto work = std::make_unique<StagedWork>(in, out);
-    SHW_RETURN_IF_ERROR(work->issue(issue));
-    return WorkPtr(std::move(work));
+  Result<WorkPtr> stage(std::span<const std::byte> in, std::span<std::byte> out,
+                        const Issue& issue) {
+    return issue_or_abort(*this, "staging a collective", [&]() -> Result<WorkPtr> {
+      auto work = std::make_unique<StagedWork>(in, out);
+      SHW_RETURN_IF_ERROR(work->issue(issue));
+      return WorkPtr(std::move(work));
+    });
   }
 
   const CommunicatorPtr inner_;
