@@ -27,6 +27,7 @@ build: bootstrap  ## Build the library, bindings, command line and examples into
 test: bootstrap  ## Run every check and test; the last line is the count.
 	@tools/bootstrap.sh torch-start
 	@tools/bootstrap.sh mindspore-start
+	@tools/bootstrap.sh cuda-start
 	@tools/bootstrap.sh browser
 	@python3 tools/run_tests.py $(STAGES)
 
@@ -48,6 +49,7 @@ bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON
 soak: bootstrap  ## Long forms of the tests, and coverage.
 	@tools/bootstrap.sh torch-start
 	@tools/bootstrap.sh mindspore-start
+	@tools/bootstrap.sh cuda-start
 	@tools/bootstrap.sh browser
 	@python3 tools/run_tests.py --soak $(STAGES)
 

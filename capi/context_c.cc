@@ -66,6 +66,20 @@ shw_status shw_context_plugins(shw_context* context, shw_buffer** out, shw_error
   });
 }
 
+shw_status shw_context_ask_plugin(shw_context* context, const char* plugin, const char* question,
+                                  uint64_t question_size, shw_buffer** out,
+                                  shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plugin, "plugin"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(question, question_size, "question"));
+    SHW_ASSIGN_OR_RETURN(const auto answer, impl->plugins().ask(plugin, text));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(answer)));
+    return {};
+  });
+}
+
 shw_status shw_context_open_storage(shw_context* context, const char* plugin, const char* config,
                                     uint64_t config_size, shw_storage** out,
                                     shw_error** err) noexcept {

@@ -14,6 +14,8 @@ option(SHW_BUILD_PLUGINS "Build the sample plugins: memory storage, faulty stora
 
 set(SHW_BUILD_TORCH "AUTO" CACHE STRING
   "Build the plugin for PyTorch's process groups, libshardwright_torch.so: ON, OFF, or AUTO = where torch 2.15 is installed.")
+set(SHW_WITH_CUDA "AUTO" CACHE STRING
+  "Build the plugin for GPUs and NCCL, libshardwright_cuda.so: ON, OFF, or AUTO = where CUDA 13 and NCCL are found (tools/bootstrap.sh cuda).")
 
 option(SHW_TESTS_CORE "Test group: unit, conformance and property tests of core/." ON)
 option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)
@@ -22,6 +24,7 @@ option(SHW_TESTS_CRASH "Test group: programs that kill, tear and starve a save."
 option(SHW_TESTS_FUZZ "Test group: fuzz targets; libFuzzer programs under clang, else a replay of the corpus." ON)
 option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
 option(SHW_TESTS_TORCH "Test group: PyTorch state dicts and process groups (needs torch when it runs)." ON)
+option(SHW_TESTS_CUDA "Test group: the plugin for GPUs and NCCL, where it is built; what needs a GPU is skipped without one." ON)
 option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pages." ON)
 
 option(SHW_IO_URING "Batched reads and writes through io_uring, where the system allows it, else by threads (needs liburing)." ON)

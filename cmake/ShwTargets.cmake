@@ -12,11 +12,11 @@
 #   shw_fuzz_target(name SOURCES.. DEPENDS.. CORPUS dir)
 #   shw_pytest(name PATHS.. LABELS..)               pytest files registered with CTest
 #   shw_command_test(name COMMAND.. LABELS..)       any other command (cargo test, mvn test, a script)
-# A label chooses the stage of tools/run_tests.py: core, capi, abi, cli, fuzz, crash, bindings, install, docs, torch, mindspore.
+# A label chooses the stage of tools/run_tests.py: core, capi, abi, cli, fuzz, crash, bindings, install, docs, torch, cuda, mindspore.
 # `tsan` adds a test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the sanitizer
 # builds; `counted`: the program writes how many tests it ran, and none is a failure.
 include_guard(GLOBAL)
-set(SHW_STAGE_PATTERN "(^|;)(core|capi|abi|cli|fuzz|crash|bindings|install|docs|torch|mindspore)(;|$)")
+set(SHW_STAGE_PATTERN "(^|;)(core|capi|abi|cli|fuzz|crash|bindings|install|docs|torch|cuda|mindspore)(;|$)")
 
 # What a stage builds: all programs whose tests carry its label.
 foreach(stage IN ITEMS core capi fuzz crash tsan)

@@ -7,6 +7,8 @@
 #   bootstrap.sh torch-start  starts the install of PyTorch in the background and returns
 #   bootstrap.sh torch-wait   returns when PyTorch is there
 #   bootstrap.sh mindspore-start, mindspore-wait   the same for MindSpore, in .venv/mindspore
+#   bootstrap.sh cuda         CUDA's compiler and NCCL for the plugin for GPUs, in SHW_CUDA_WHEELS or .venv/cuda; no driver
+#   bootstrap.sh cuda-start, cuda-wait   the same in the background
 # Debian packages need root or sudo. Without either, nothing at all is installed: the one command to run is printed and
 # the script stops with status 1. Stamps in .venv/stamps hold the content hash of each requirement list.
 # Everything is printed on stderr.
@@ -139,8 +141,42 @@ mindspore_locked() {
   touch "$(stamp_of mindspore)"
 }
 
+# The packages of CUDA have a folder of their own, which holds their stamp: torch brings others of the same names.
+cuda_wheels=${SHW_CUDA_WHEELS:-.venv/cuda}
+cuda_tries=3
+
+cuda_stamp() { printf '%s/.installed-%s' "$cuda_wheels" "$(sha256sum <"$lists/cuda.txt" | cut -c 1-16)"; }
+
+cuda_locked() {
+  local try stamp
+  stamp=$(cuda_stamp)
+  # A folder that was brought from elsewhere is taken as it is.
+  [ -n "${SHW_CUDA_WHEELS:-}" ] && [ -x "$cuda_wheels/nvidia/cu13/bin/nvcc" ] && touch "$stamp"
+  [ -e "$stamp" ] && return 0
+  mkdir -p "$cuda_wheels"
+  exec 7>"$cuda_wheels/.lock"
+  flock 7
+  [ -e "$stamp" ] && return 0
+  say "installing CUDA's compiler and NCCL in $cuda_wheels"
+  for ((try = 1; try <= cuda_tries; ++try)); do
+    # --upgrade replaces what an interrupted install left.
+    if .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target "$cuda_wheels" \
+      -r "$lists/cuda.txt"; then
+      rm -f "$cuda_wheels"/.installed-*
+      touch "$stamp"
+      return 0
+    fi
+    say "try $try of $cuda_tries failed"
+  done
+  say "CUDA was not installed. Without a network, copy a folder from a machine that has one"
+  say "(.venv/bin/python -m pip install --no-deps --target FOLDER -r $lists/cuda.txt) and set SHW_CUDA_WHEELS to it."
+  say "Everything but the plugin for GPUs builds without it."
+  return 1
+}
+
 # start NAME: installs it in the background.
 start() {
+  if [ "$1" = cuda ]; then [ -e "$(cuda_stamp)" ] && return 0; fi
   [ -e "$(stamp_of "$1")" ] && return 0
   say "$1 installs in the background (log: $stamps/$1.log)"
   setsid nohup tools/bootstrap.sh "$1-wait" >"$stamps/$1.log" 2>&1 </dev/null &
@@ -152,6 +188,8 @@ case "${1:-base}" in
   torch-start) start torch ;;
   mindspore-start) start mindspore ;;
   mindspore-wait) mindspore_locked ;;
+  cuda-start) start cuda ;;
+  cuda|cuda-wait) cuda_locked ;;
   torch-wait)
     [ -e "$(stamp_of torch)" ] && exit 0
     torch_locked

@@ -22,6 +22,11 @@ fi
 if grep -qs '^SHW_TORCH_LEFT_OUT:INTERNAL=TRUE' "$tree/CMakeCache.txt" && compgen -G '.venv/stamps/torch-*' >/dev/null; then
   cmake "$tree"
 fi
+# CUDA likewise, in a folder of its own.
+if grep -qs '^SHW_CUDA_LEFT_OUT:INTERNAL=TRUE' "$tree/CMakeCache.txt" &&
+  compgen -G "${SHW_CUDA_WHEELS:-.venv/cuda}/.installed-*" >/dev/null; then
+  cmake "$tree" ${SHW_CUDA_WHEELS:+-DSHW_CUDA_WHEELS="$SHW_CUDA_WHEELS"}
+fi
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 # nproc would follow OMP_NUM_THREADS, which the tests set to 1.

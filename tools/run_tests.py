@@ -335,7 +335,7 @@ def labelled(label: str, parallel: int | None = None) -> Callable[[bool], Counts
 
 def stage_asan(soak: bool) -> Counts:
     tree = BUILD / "asan"
-    counts = ctest(tree, "-LE", "no_asan|install|docs|torch|mindspore")
+    counts = ctest(tree, "-LE", "no_asan|install|docs|torch|cuda|mindspore")
     with ThreadPoolExecutor(max_workers=jobs()) as pool:
         programs = sorted((tree / "fuzz").glob("fuzz_*"))
         for one in pool.map(lambda program: fuzz(program, soak), [path for path in programs if path.is_file()]):
@@ -399,6 +399,16 @@ def stage_with(framework: str) -> Callable[[bool], Counts]:
     return stage
 
 
+def stage_cuda(soak: bool) -> Counts:
+    """The plugin for GPUs, which is optional: where CUDA cannot be installed, that is one skip with its reason."""
+    del soak
+    waited = subprocess.run(["tools/bootstrap.sh", "cuda-wait"], cwd=ROOT, check=False)
+    if waited.returncode != 0:
+        return Counts(skipped=1, skips=[("cuda", "CUDA could not be installed, so its plugin was not built")])
+    build("dev", "all")  # what is made only where CUDA is
+    return ctest(BUILD, "-L", "^cuda$", parallel=1)
+
+
 def stage_coverage(soak: bool) -> Counts:
     del soak
     return command("coverage", [sys.executable, "tools/coverage.py"])
@@ -424,6 +434,7 @@ STAGES = [
     Stage("bindings", labelled("bindings")),
     Stage("install", labelled("install")),
     Stage("torch", stage_with("torch")),
+    Stage("cuda", stage_cuda),
     Stage("mindspore", stage_with("mindspore")),
     Stage("docs", labelled("docs", parallel=1)),
     Stage("tsan", stage_tsan, (("tsan", "shw_tsan_programs"),)),

@@ -150,3 +150,15 @@ def test_builds_run_once_each_in_order_and_stages_wait_for_theirs(monkeypatch):
     assert built == [first, second, broken]
     assert first in seen[0] and second in seen[1] and len(seen) == 2
     assert numbers(total) == (2, 1, 0) and total.failures == ["three: no"]
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, (3, 0, 0)), (1, (0, 0, 1))])
+def test_without_cuda_its_stage_is_one_skip_that_is_expected(monkeypatch, status, expected):
+    done = run_tests.subprocess.CompletedProcess([], status)
+    monkeypatch.setattr(run_tests.subprocess, "run", lambda *words, **options: done)
+    monkeypatch.setattr(run_tests, "build", lambda *words: None)
+    monkeypatch.setattr(run_tests, "ctest", lambda *words, **options: run_tests.Counts(passed=3))
+    counts = run_tests.stage_cuda(soak=False)
+    assert numbers(counts) == expected
+    run_tests.refuse_unexpected_skips(counts, run_tests.expected_skips(run_tests.EXPECTED_SKIPS.read_text()))
+    assert numbers(counts) == expected

@@ -50,7 +50,7 @@ BY_HAND = {
     "shw_communicator_call": "with memory of the host", "shw_communicator_vtable": "callbacks", "shw_device_vtable": "callbacks",
     "shw_hsdp_allocator": "callbacks", "shw_hsdp_box": "memory that is lent", "shw_hsdp_estimate_unit": "a list of parameters", "shw_hsdp_param_batch": "a loop over tensors of the host",
     "shw_collective_call": "comes to callbacks", "shw_collective_vtable": "callbacks", "shw_context_options": "callbacks",
-    "shw_error_detail": "errors", "shw_exchange_round": "memory that is lent for a round", "shw_extension": "a function table", "shw_host_api": "plugins",
+    "shw_element_copy": "comes to callbacks", "shw_error_detail": "errors", "shw_exchange_round": "memory that is lent for a round", "shw_extension": "a function table", "shw_host_api": "plugins",
     "shw_log_field": "comes to callbacks", "shw_log_record": "comes to callbacks", "shw_megatron_api": "a function table",
     "shw_plugin": "plugins", "shw_storage_entry": "comes from callbacks", "shw_storage_vtable": "callbacks",
     "shw_tensor": "memory of a tensor of the host",

@@ -20,6 +20,7 @@ namespace shardwright::capi {
 namespace {
 
 using device::CopyKind;
+using device::ElementCopy;
 using device::Event;
 using device::Lane;
 using device::LaneDevice;
@@ -154,6 +155,20 @@ class TableLane final : public Lane {
   void* lane_ = nullptr;
 };
 
+shw_element_copy table_copy(const ElementCopy& copy) {
+  return {.struct_size = sizeof(shw_element_copy),
+          .flags = copy.adds ? uint32_t{SHW_ELEMENT_COPY_ADD} : 0,
+          .source = copy.source,
+          .target = copy.target,
+          .rows = copy.rows,
+          .columns = copy.columns,
+          .source_pitch = copy.source_pitch,
+          .target_pitch = copy.target_pitch,
+          .source_dtype = static_cast<int32_t>(copy.source_dtype),
+          .target_dtype = static_cast<int32_t>(copy.target_dtype),
+          .scale = copy.scale};
+}
+
 class TableDevice final : public LaneDevice {
  public:
   explicit TableDevice(TablePtr table) : table_(std::move(table)) {}
@@ -204,6 +219,25 @@ class TableDevice final : public LaneDevice {
                               source.size(), error);
     });
   }
+  Status copy_elements(Lane& lane, const ElementCopy& copy) override {
+    if (functions().copy_elements == nullptr)
+      return is_host() ? device::submit_element_copy(lane, copy) : without("copy_elements");
+    SHW_RETURN_IF_ERROR(device::check_element_copy(copy));
+    const shw_element_copy made = table_copy(copy);
+    return table_->call("copy_elements", [&](shw_error** error) {
+      return functions().copy_elements(functions().user, static_cast<TableLane&>(lane).get(), &made,
+                                       error);
+    });
+  }
+  Status fill_zero(Lane& lane, std::span<std::byte> target) override {
+    if (functions().fill_zero == nullptr)
+      return is_host() ? device::submit_zeros(lane, target) : without("fill_zero");
+    if (target.empty()) return {};
+    return table_->call("fill_zero", [&](shw_error** error) {
+      return functions().fill_zero(functions().user, static_cast<TableLane&>(lane).get(),
+                                   target.data(), target.size(), error);
+    });
+  }
   uint64_t current_stream() const override {
     if (functions().current_stream == nullptr) return 0;
     const CallbackScope scope;
@@ -213,6 +247,10 @@ class TableDevice final : public LaneDevice {
  private:
   const shw_device_vtable& functions() const { return table_->functions; }
 
+  Status without(const char* slot) const {
+    return unimplemented(
+        fmt::format("device '{}' has no {}, and its memory is not that of the host", name(), slot));
+  }
   Result<std::span<std::byte>> allocate_by(const char* slot, shw_device_allocate_fn function,
                                            uint64_t bytes) {
     void* memory = nullptr;
@@ -253,6 +291,8 @@ Status check_device_slots(const shw_device_vtable& vtable) {
   SHW_RETURN_IF_ERROR(need(vtable.copy, "copy"));
   if ((vtable.pinned_allocate == nullptr) != (vtable.pinned_release == nullptr))
     return bad_argument("vtable", "pinned_allocate and pinned_release belong together");
+  if ((vtable.copy_elements == nullptr) != (vtable.fill_zero == nullptr))
+    return bad_argument("vtable", "copy_elements and fill_zero belong together");
   return check_interface(fmt::format("device '{}'", vtable.name), vtable.abi_major,
                          vtable.abi_minor);
 }

@@ -186,4 +186,12 @@ Result<PluginManifest> read_plugin_manifest(const std::string& path) {
   return manifest;
 }
 
+std::string take_answer(char* text, uint64_t size) {
+  struct Return {
+    void operator()(char* answer) const { host_release(nullptr, answer, 0, 1); }
+  };
+  const std::unique_ptr<char, Return> held(text);
+  return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(size));
+}
+
 }  // namespace shardwright::capi

@@ -175,6 +175,25 @@ Result<std::shared_ptr<device::LaneDevice>> PluginRegistry::open_device(std::str
   return make_host_table_device(table, loaded);
 }
 
+Result<std::string> PluginRegistry::ask(std::string_view plugin, std::string_view question) {
+  SHW_ASSIGN_OR_RETURN(auto loaded, find(plugin));
+  const char* const name = loaded->plugin.name;
+  if (loaded->plugin.answer == nullptr)
+    return unimplemented(fmt::format("plugin '{}' answers no questions", name))
+        .with_detail("plugin", name);
+  char* text = nullptr;
+  uint64_t size = 0;
+  shw_error* error = nullptr;
+  shw_status code = SHW_OK;
+  {
+    const CallbackScope scope;
+    code = loaded->plugin.answer(loaded->plugin.user, question.data(), question.size(), &text,
+                                 &size, &error);
+  }
+  if (code == SHW_OK && error == nullptr) return take_answer(text, size);
+  return status_from_host(code, error, fmt::format("ask plugin '{}'", name).c_str());
+}
+
 Result<std::string> PluginRegistry::list_json() {
   JsonWriter json;
   json.begin_object().key("schema").number(1).key("plugins").begin_array();

@@ -50,6 +50,8 @@ class PluginRegistry {
                                                         std::string_view config);
   Result<std::shared_ptr<device::LaneDevice>> open_device(std::string_view plugin,
                                                           std::string_view config);
+  // What the plugin answers to a question of the host.
+  Result<std::string> ask(std::string_view plugin, std::string_view question);
   // {"schema":1,"plugins":[{name, file, loaded, version, capabilities}, ...]}
   Result<std::string> list_json();
 
@@ -64,6 +66,9 @@ class PluginRegistry {
 
 // Loads or finds a file in the process-wide list.
 Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const std::string& file);
+
+// Takes an answer of a plugin, which lies where the host table's allocate put it.
+std::string take_answer(char* text, uint64_t size);
 
 // Description of a plugin beside its library: NAME.shw-plugin.json.
 struct PluginManifest {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/device/element_copy.h"
 
 namespace shardwright::device {
 
@@ -64,6 +65,11 @@ class LaneDevice {
   // On the lane, in its order. Equal sizes.
   virtual Status copy(Lane& lane, CopyKind kind, std::span<const std::byte> source,
                       std::span<std::byte> target) = 0;
+  // On the lane, in its order; all of it is memory of this device. Failures are those of
+  // check_element_copy, and UNIMPLEMENTED naming the device where it cannot do it.
+  virtual Status copy_elements(Lane& lane, const ElementCopy& copy) = 0;
+  // Zeros, on the lane, in its order; failures as above.
+  virtual Status fill_zero(Lane& lane, std::span<std::byte> target) = 0;
   // The stream on which the host's framework computes; 0 where there is none.
   virtual uint64_t current_stream() const = 0;
 };
@@ -71,5 +77,9 @@ class LaneDevice {
 // The host itself. Lanes are threads; with inline_lanes a task runs where it is submitted, which
 // makes an order of events that repeats.
 std::shared_ptr<LaneDevice> make_host_lane_device(bool inline_lanes);
+
+// What a device does whose memory is the host's, on any lane of it.
+Status submit_element_copy(Lane& lane, const ElementCopy& copy);
+Status submit_zeros(Lane& lane, std::span<std::byte> target);
 
 }  // namespace shardwright::device

@@ -377,6 +377,21 @@ static shw_status open_member(void* user, const char* config, uint64_t config_si
   return SHW_OK;
 }
 
+/* The one question that it knows is "ranks": how many a team may have. */
+static shw_status answer(void* user, const char* question, uint64_t question_size, char** out,
+                         uint64_t* out_size, shw_error** err) {
+  char text[16];
+  (void)user;
+  if (question_size != 5 || memcmp(question, "ranks", 5) != 0)
+    return fail(err, SHW_INVALID_ARGUMENT, "the only question is 'ranks'");
+  const int size = snprintf(text, sizeof(text), "%d", MOST_RANKS);
+  *out = the_host->allocate(NULL, (uint64_t)size, 1);
+  if (*out == NULL) return fail(err, SHW_RESOURCE_EXHAUSTED, "no memory for an answer");
+  memcpy(*out, text, (size_t)size);
+  *out_size = (uint64_t)size;
+  return SHW_OK;
+}
+
 shw_status shw_plugin_v1(const shw_host_api* host, shw_plugin* out, shw_error** err);
 
 __attribute__((visibility("default"))) shw_status shw_plugin_v1(const shw_host_api* host,
@@ -398,5 +413,6 @@ __attribute__((visibility("default"))) shw_status shw_plugin_v1(const shw_host_a
   out->version = "1.0";
   out->communicator = &vtable;
   out->communicator_open = open_member;
+  out->answer = answer;
   return SHW_OK;
 }

@@ -603,6 +603,8 @@ struct shw_api {
   shw_status (*state_map)(const shw_state* state, const shw_mapping* mapping, shw_state** out,
       shw_error** err);
   void (*mapping_release)(shw_mapping* mapping);
+  shw_status (*context_ask_plugin)(shw_context* context, const char* plugin, const char* question,
+      uint64_t question_size, shw_buffer** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

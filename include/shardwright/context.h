@@ -134,6 +134,17 @@ SHW_API SHW_MUST_USE shw_status shw_context_load_plugin(shw_context* context, co
 SHW_API SHW_MUST_USE shw_status shw_context_plugins(shw_context* context, shw_buffer** out,
                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Asks a loaded plugin something that its documentation names; question and answer are text.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_context_ask_plugin(shw_context* context, const char* plugin,
+                                                       const char* SHW_NULLABLE question,
+                                                       uint64_t question_size, shw_buffer** out,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Makes a storage of a loaded plugin; `config` is text that the plugin understands.
  * Threads: any
  * Blocks: io

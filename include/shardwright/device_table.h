@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a host or plugin brings as a device: a table of functions for lanes on which work runs in
- * order beside the host, events that order lanes, memory and copies. Methods come from any thread,
- * those of one lane or event from one thread at a time. An error goes out through `err`, made by
- * shw_error_create; a status alone is accepted. */
+ * order beside the host, events that order lanes, memory, copies and conversions. Methods come from
+ * any thread, those of one lane or event from one thread at a time. An error goes out through
+ * `err`, made by shw_error_create; a status alone is accepted. */
 #ifndef SHARDWRIGHT_DEVICE_TABLE_H
 #define SHARDWRIGHT_DEVICE_TABLE_H
 
@@ -117,6 +117,51 @@ typedef shw_status(SHW_CALLBACK* shw_device_copy_fn)(void* user, void* lane, int
                                                      const void* source, void* target,
                                                      uint64_t bytes, shw_error** err);
 
+/* Flag of shw_element_copy: the elements are added to those of `target`.
+ * Since: 0.1 unstable */
+#define SHW_ELEMENT_COPY_ADD 1
+
+/* A copy of elements inside the memory of a device: `rows` runs of `columns` elements, whose first
+ * ones are `source_pitch` and `target_pitch` elements apart. Each is multiplied by `scale` (0 = 1),
+ * added where a flag says so, and rounded once to the dtype of `target`; products and sums are in
+ * float64 where one of the dtypes is, else in float32. Dtypes: float16, bfloat16 and float32, each
+ * with each; float64 with float32 and itself; any dtype of whole bytes with itself where nothing is
+ * multiplied or added. `source` may be `target` where dtype and pitch are the same, else they do
+ * not overlap; both are aligned to their elements.
+ * Since: 0.1 unstable */
+typedef struct shw_element_copy {
+  uint32_t struct_size;
+  uint32_t flags;
+  const void* source;
+  void* target;
+  uint64_t rows;
+  uint64_t columns;
+  uint64_t source_pitch;
+  uint64_t target_pitch;
+  int32_t source_dtype;
+  int32_t target_dtype;
+  double scale;
+} shw_element_copy;
+
+/* Copies elements on a lane, in its order; `copy` is read before it returns.
+ * Threads: exclusive(lane)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED, any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_copy_elements_fn)(void* user, void* lane,
+                                                              const shw_element_copy* copy,
+                                                              shw_error** err);
+
+/* Zeros in memory of the device, on a lane, in its order.
+ * Threads: exclusive(lane)
+ * Blocks: no
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_device_fill_zero_fn)(void* user, void* lane, void* target,
+                                                          uint64_t bytes, shw_error** err);
+
 /* The stream on which the framework of the host computes now; 0 = none.
  * Threads: any
  * Blocks: no
@@ -138,8 +183,9 @@ typedef void(SHW_CALLBACK* shw_device_end_fn)(void* user);
 #define SHW_DEVICE_IS_HOST 1
 
 /* Methods of a device. `pinned_allocate` and `pinned_release` give memory of the host that copies
- * reach fastest; both NULL = plain memory.
- * `current_stream` NULL = 0. `release` may be NULL.
+ * reach fastest; both NULL = plain memory. `copy_elements` and `fill_zero` belong together; both
+ * NULL = done by the host, where the memory is its own. `current_stream` NULL = 0. `release` may be
+ * NULL.
  * Since: 0.1 unstable */
 typedef struct shw_device_vtable {
   uint32_t struct_size;
@@ -162,18 +208,21 @@ typedef struct shw_device_vtable {
   shw_device_allocate_fn pinned_allocate;
   shw_device_free_fn pinned_release;
   shw_device_copy_fn copy;
+  shw_device_copy_elements_fn copy_elements;
+  shw_device_fill_zero_fn fill_zero;
   shw_device_stream_fn current_stream;
   shw_device_end_fn release;
 } shw_device_vtable;
 
-/* Byte size of the oldest published shw_device_vtable.
+/* Byte sizes of the oldest published structs of this header.
  * Since: 0.1 unstable */
-#define SHW_DEVICE_VTABLE_SIZE_V1 160
+#define SHW_ELEMENT_COPY_SIZE_V1 72
+#define SHW_DEVICE_VTABLE_SIZE_V1 176
 
 /* clang-format off */
 #define SHW_DEVICE_VTABLE_INIT                                                              \
   {sizeof(shw_device_vtable), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-   0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 #if defined(__cplusplus)

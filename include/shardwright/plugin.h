@@ -112,6 +112,18 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_device_fn)(void* user, const char* c
                                                        uint64_t config_size,
                                                        shw_device_vtable* vtable, shw_error** err);
 
+/* Answers a question of a host in text that the plugin documents, such as a name by which processes
+ * find each other. The answer lies where the host's `allocate` put it, for alignment 1, and is the
+ * host's from then on; none at all may be NULL.
+ * Threads: any
+ * Blocks: io
+ * Owns: -
+ * Errors: any
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_plugin_answer_fn)(void* user, const char* question,
+                                                       uint64_t question_size, char** out,
+                                                       uint64_t* out_size, shw_error** err);
+
 /* Ends the plugin's use of `user`; called when the last context that loaded it is gone.
  * Threads: any
  * Blocks: no
@@ -121,7 +133,7 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_device_fn)(void* user, const char* c
 typedef void(SHW_CALLBACK* shw_plugin_release_fn)(void* user);
 
 /* What a plugin offers. `name` and `version` are static text. A table that is not NULL must have
- * all required slots and its open function. `release` may be NULL.
+ * all required slots and its open function. `answer` and `release` may be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_plugin {
   uint32_t struct_size;
@@ -139,6 +151,7 @@ typedef struct shw_plugin {
   shw_plugin_communicator_fn communicator_open;
   const shw_device_vtable* device;
   shw_plugin_device_fn device_open;
+  shw_plugin_answer_fn answer;
   shw_plugin_release_fn release;
 } shw_plugin;
 
@@ -154,10 +167,10 @@ typedef shw_status(SHW_CALLBACK* shw_plugin_entry_fn)(const shw_host_api* host, 
 /* Byte sizes of the oldest published structs of this header.
  * Since: 0.1 unstable */
 #define SHW_HOST_API_SIZE_V1 72
-#define SHW_PLUGIN_SIZE_V1 112
+#define SHW_PLUGIN_SIZE_V1 120
 
 #define SHW_PLUGIN_INIT \
-  {sizeof(shw_plugin), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_plugin), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a struct with zeros, its size and the interface version. NULL is skipped.
  * Threads: any

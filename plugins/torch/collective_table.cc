@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
+#include "plugins/tables/host_errors.h"
 
 namespace shardwright::torch_plugin {
 namespace {
@@ -16,8 +16,7 @@ namespace {
 using collective::Call;
 using collective::Collective;
 using collective::ReduceOperation;
-
-constinit const shw_host_api* the_host = nullptr;
+using plugin_tables::give;
 
 Collective& of(void* user) {
   return *static_cast<Collective*>(user);
@@ -118,39 +117,7 @@ void on_release(void* user) {
   delete &of(user);
 }
 
-// Own text first, then what it was doing when it failed.
-std::string text_of(const Status& status) {
-  std::string text(status.message());
-  for (const Status* cause = status.cause(); cause != nullptr; cause = cause->cause())
-    text.append(": ").append(cause->message());
-  return text;
-}
-
-Status make_error(const Status& status, shw_error** err) {
-  std::vector<shw_error_detail> details;
-  for (const StatusDetail& each : status.details())
-    details.push_back({each.key.c_str(), each.value.data(), each.value.size()});
-  const std::string text = text_of(status);
-  // Without an error the code goes out alone, which every host takes.
-  the_host->error_create(static_cast<shw_status>(status.code()), text.data(), text.size(),
-                         details.data(), details.size(), nullptr, err);
-  return {};
-}
-
 }  // namespace
-
-void set_host(const shw_host_api* host) {
-  the_host = host;
-}
-
-shw_status give(const Status& status, shw_error** err) noexcept {
-  if (status.ok()) return SHW_OK;
-  const auto code = static_cast<shw_status>(status.code());
-  if (err == nullptr) return code;
-  // No memory for the text: the code goes out alone.
-  static_cast<void>(without_exceptions("making an error", [&] { return make_error(status, err); }));
-  return code;
-}
 
 shw_collective_vtable collective_functions() {
   shw_collective_vtable table = SHW_COLLECTIVE_VTABLE_INIT;

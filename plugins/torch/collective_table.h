@@ -6,16 +6,10 @@
 
 #include <memory>
 
-#include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "shardwright/plugin.h"
 
 namespace shardwright::torch_plugin {
-
-// Errors are made by this host; before anything else.
-void set_host(const shw_host_api* host);
-// The failure as what a function of a plugin returns.
-shw_status give(const Status& status, shw_error** err) noexcept;
 
 // All functions; no user, rank or size yet.
 shw_collective_vtable collective_functions();

@@ -11,14 +11,17 @@
 #include "core/base/without_exceptions.h"
 #include "core/collective/c10d/c10d_collective.h"
 #include "core/collective/c10d/c10d_communicator.h"
+#include "plugins/tables/communicator_table.h"
+#include "plugins/tables/host_errors.h"
 #include "plugins/torch/collective_table.h"
-#include "plugins/torch/communicator_table.h"
 #include "plugins/torch/config.h"
 #include "plugins/torch/torch_version.h"
 #include "shardwright/plugin.h"
 
 namespace shardwright::torch_plugin {
 namespace {
+
+using plugin_tables::give;
 
 shw_status open_collective(void*, const char* config, uint64_t config_size,
                            shw_collective_vtable* vtable, shw_error** err) {
@@ -38,7 +41,7 @@ shw_status open_communicator(void*, const char* config, uint64_t config_size,
     SHW_ASSIGN_OR_RETURN(const auto request,
                          read_config({config, static_cast<size_t>(config_size)}));
     SHW_ASSIGN_OR_RETURN(auto made, collective::make_c10d_communicator(request));
-    fill_table(std::move(made), vtable);
+    plugin_tables::fill_table(std::move(made), vtable);
     return {};
   });
   return give(status, err);
@@ -55,11 +58,11 @@ extern "C" __attribute__((visibility("default"))) shw_status shw_plugin_v1(const
                                                                            shw_plugin* out,
                                                                            shw_error** err) {
   using namespace shardwright;  // NOLINT: the entry has a C name
-  torch_plugin::set_host(host);
+  plugin_tables::set_host(host);
   const Status fits = torch_plugin::check_running_torch();
-  if (!fits.ok()) return torch_plugin::give(fits, err);
+  if (!fits.ok()) return plugin_tables::give(fits, err);
   static const shw_collective_vtable table = torch_plugin::collective_functions();
-  static const shw_communicator_vtable communicator = torch_plugin::communicator_functions();
+  static const shw_communicator_vtable communicator = plugin_tables::communicator_functions("c10d");
   out->name = "torch";
   out->version = SHW_PLUGIN_VERSION;
   out->collective = &table;

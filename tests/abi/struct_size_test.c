@@ -521,6 +521,7 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_communicator_call), SHW_COMMUNICATOR_CALL_SIZE_V1);
   CHECK_INT(sizeof(shw_communicator_vtable), SHW_COMMUNICATOR_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_device_vtable), SHW_DEVICE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_element_copy), SHW_ELEMENT_COPY_SIZE_V1);
   CHECK_INT(sizeof(shw_hsdp_options), SHW_HSDP_OPTIONS_SIZE_V1);
   CHECK_INT(sizeof(shw_hsdp_unit_options), SHW_HSDP_UNIT_OPTIONS_SIZE_V1);
   CHECK_INT(sizeof(shw_hsdp_param_batch), SHW_HSDP_PARAM_BATCH_SIZE_V1);

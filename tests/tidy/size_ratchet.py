@@ -16,7 +16,7 @@ ALLOW_FILE = "tests/tidy/size_allow.txt"
 FILE_LINES_MAX = 600
 PUBLIC_HEADER_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
-CODE_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".py", ".java", ".rs", ".i", ".sh", ".cmake")
+CODE_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".cu", ".py", ".java", ".rs", ".i", ".sh", ".cmake")
 
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|interface|record|trait|impl|mod|@interface)\b|extern\s*\"")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n[^\n]*)*", re.M)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-CPP_SUFFIXES = (".h", ".hpp", ".cc", ".c")
+CPP_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".cu")
 
 
 @dataclass(frozen=True, order=True)

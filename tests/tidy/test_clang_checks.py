@@ -55,3 +55,9 @@ def test_what_needs_torch_is_not_asked_for_where_there_is_none(tmp_path):
     assert clang_checks.left_out(tmp_path) == ()
     (tmp_path / "CMakeCache.txt").write_text("SHW_TORCH_LEFT_OUT:INTERNAL=TRUE\n")
     assert clang_checks.left_out(tmp_path) == ("core/collective/c10d/",)
+
+
+def test_what_needs_cuda_is_not_asked_for_where_there_is_none(tmp_path):
+    for switch in ("SHW_CUDA_LEFT_OUT:INTERNAL=TRUE", "SHW_WITH_CUDA:STRING=OFF"):
+        (tmp_path / "CMakeCache.txt").write_text(f"SHW_TORCH_LEFT_OUT:INTERNAL=FALSE\n{switch}\n")
+        assert clang_checks.left_out(tmp_path) == ("core/base/cuda/", "core/device/cuda/", "core/collective/nccl/")

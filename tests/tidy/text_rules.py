@@ -13,7 +13,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 OPENING_LINES_MAX = 16
-SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".py", ".pyi", ".java", ".rs", ".i", ".sh", ".cmake", ".fbs")
+SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".c", ".cu", ".py", ".pyi", ".java", ".rs", ".i", ".sh", ".cmake", ".fbs")
 # Files whose whole point is text that is not ASCII keep it escaped; only data may hold other bytes.
 DATA_FOLDERS = ("tests/golden/", "tests/fuzz/corpus/")
 TODO_KINDS = ("soon", "perf", "port", "test")

@@ -44,6 +44,11 @@ class Context:
         """Loads a plugin by file or by name. NotFoundError, UnimplementedError when it does not fit."""
         native.shw_context_load_plugin(self._handle, path)
 
+    def ask_plugin(self, plugin: str, question: str = "") -> str:
+        """What a loaded plugin answers to a question that its documentation names. NotFoundError, UnimplementedError when
+        it answers none."""
+        return bytes(native.shw_context_ask_plugin(self._handle, plugin, question)[0]).decode()
+
     def plugins(self) -> list[dict[str, Any]]:
         """Plugins that are loaded or lie in the search path."""
         found = json.loads(native.shw_context_plugins(self._handle)[0])

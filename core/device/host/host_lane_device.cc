@@ -3,6 +3,7 @@
 // Lanes of the host: each is a thread that runs what is submitted in order, or the thread that
 // submits. A recorded event is a point of its own, so that a lane that waits for it is not freed by
 // what another lane records in the same event later.
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -216,6 +217,13 @@ class HostLaneDevice final : public LaneDevice {
     });
   }
 
+  Status copy_elements(Lane& lane, const ElementCopy& copy) override {
+    return submit_element_copy(lane, copy);
+  }
+  Status fill_zero(Lane& lane, std::span<std::byte> target) override {
+    return submit_zeros(lane, target);
+  }
+
   uint64_t current_stream() const override { return 0; }
 
  private:
@@ -223,6 +231,23 @@ class HostLaneDevice final : public LaneDevice {
 };
 
 }  // namespace
+
+Status submit_element_copy(Lane& lane, const ElementCopy& copy) {
+  SHW_RETURN_IF_ERROR(check_element_copy(copy));
+  return without_exceptions("submitting a copy of elements", [&] {
+    return lane.submit([copy] { return copy_elements_on_host(copy); });
+  });
+}
+
+Status submit_zeros(Lane& lane, std::span<std::byte> target) {
+  if (target.empty()) return {};
+  return without_exceptions("submitting zeros", [&] {
+    return lane.submit([target] {
+      std::memset(target.data(), 0, target.size());
+      return Status();
+    });
+  });
+}
 
 std::shared_ptr<LaneDevice> make_host_lane_device(bool inline_lanes) {
   return std::make_shared<HostLaneDevice>(inline_lanes);

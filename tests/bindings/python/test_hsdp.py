@@ -428,6 +428,14 @@ def test_a_plugin_brings_a_communicator():
     assert on_ranks(2, gather) == [[5, 6], [5, 6]]
 
 
+def test_a_plugin_answers_what_it_knows():
+    context = shardwright.Context(plugin_path=os.path.join(os.environ["SHW_BUILD_DIR"], "lib"))
+    context.load_plugin("sample_team")
+    assert context.ask_plugin("sample_team", "ranks") == "64"
+    with pytest.raises(shardwright.InvalidArgumentError, match="the only question is 'ranks'"):
+        context.ask_plugin("sample_team")
+
+
 # ---- memory that is foretold ----
 
 @pytest.mark.parametrize(("shards", "replicas", "options"), [

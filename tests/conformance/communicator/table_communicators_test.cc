@@ -3,10 +3,13 @@
 // Communicators that come as a table of C functions, out of a plugin, before the conformance suite.
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "capi/boundary/communicator_argument.h"
+#include "plugins/tables/communicator_table.h"
 #include "shardwright/shardwright.h"
 #include "tests/conformance/communicator/communicator_suite.h"
+#include "tests/support/plugin_host.h"
 
 namespace shardwright::collective {
 namespace {
@@ -47,6 +50,29 @@ CommunicatorMaker team(int32_t world_size) {
             return members;
           }};
 }
+
+// Ranks of the core on their way through the table that a plugin would offer of them, each with the
+// operations of its own.
+CommunicatorMaker core_of(int32_t world_size) {
+  return {"core_" + std::to_string(world_size), world_size, [world_size] {
+            test::be_the_host_of_plugins();
+            Communicators members;
+            for (CommunicatorPtr& each : make_thread_communicators(world_size)) {
+              shw_communicator_vtable vtable = plugin_tables::communicator_functions("core");
+              plugin_tables::add_own_operations(&vtable);
+              plugin_tables::fill_table(std::move(each), &vtable);
+              shw_communicator* handle = nullptr;
+              EXPECT_EQ(shw_communicator_create(&vtable, &handle, nullptr), SHW_OK);
+              members.push_back(capi::read_communicator(handle).value());
+              shw_communicator_release(handle);
+            }
+            return members;
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Core, CommunicatorConformance,
+                         testing::Values(core_of(1), core_of(2), core_of(3)),
+                         [](const auto& each) { return each.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Plugin, CommunicatorConformance,
                          testing::Values(team(1), team(2), team(3), team(8)),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tests/support/gate.h"
@@ -218,6 +219,116 @@ TEST_P(LaneDeviceConformance, RefusesCopiesBetweenSizes) {
   std::vector<std::byte> host(63);
   EXPECT_EQ(device_->copy(*lane, CopyKind::kHostToDevice, host, memory).code(),
             StatusCode::kInvalidArgument);
+  EXPECT_TRUE(lane->synchronize().ok());
+  device_->release(memory);
+}
+
+// Casts, multiplies and adds behind what came before on the lane, in runs.
+TEST_P(LaneDeviceConformance, ConvertsElementsInTheOrderOfTheLane) {
+  const std::vector<float> given{1, 2, 3, 4, 5, 6};
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> floats = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> doubles = device_->allocate(8 * given.size()).value();
+  ElementCopy copy{.source = floats.data(),
+                   .target = doubles.data(),
+                   .rows = 2,
+                   .columns = 2,
+                   .source_pitch = 3,
+                   .target_pitch = 3,
+                   .source_dtype = DType::kFloat32,
+                   .target_dtype = DType::kFloat64};
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, floats).ok());
+  ASSERT_TRUE(device_->fill_zero(*lane, doubles).ok());
+  ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+  copy.scale = 0.5;
+  copy.adds = true;
+  ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+  std::vector<double> found(given.size());
+  const auto back = std::as_writable_bytes(std::span(found));
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToHost, doubles, back).ok());
+  ASSERT_TRUE(lane->synchronize().ok());
+  EXPECT_EQ(found, (std::vector<double>{1.5, 3, 0, 6, 7.5, 0}));
+  device_->release(floats);
+  device_->release(doubles);
+}
+
+// As the host does it, for the floats of units.
+TEST_P(LaneDeviceConformance, GivesTheBitsOfTheHost) {
+  constexpr size_t kElements = 3000;
+  std::vector<float> given(kElements);
+  for (size_t i = 0; i < kElements; ++i)
+    given[i] = static_cast<float>(static_cast<int>(i) - 1500) / 7;
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> source = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> target = device_->allocate(bytes.size()).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+  for (const DType to : {DType::kBfloat16, DType::kFloat16}) {
+    std::vector<std::byte> expected(2 * kElements, std::byte{0});
+    std::vector<std::byte> found(expected.size());
+    ElementCopy copy{.source = bytes.data(),
+                     .target = expected.data(),
+                     .columns = kElements,
+                     .source_dtype = DType::kFloat32,
+                     .target_dtype = to,
+                     .scale = 1.0 / 3,
+                     .adds = true};
+    for (int round = 0; round < 3; ++round) ASSERT_TRUE(copy_elements_on_host(copy).ok());
+    copy.source = source.data();
+    copy.target = target.data();
+    ASSERT_TRUE(device_->fill_zero(*lane, target).ok());
+    for (int round = 0; round < 3; ++round) ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+    ASSERT_TRUE(
+        device_->copy(*lane, CopyKind::kDeviceToHost, target.first(found.size()), found).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(found, expected) << dtype_name(to);
+  }
+  device_->release(source);
+  device_->release(target);
+}
+
+// Runs back to back, runs with room between them, and runs that read again what others have read.
+TEST_P(LaneDeviceConformance, CopiesRunsOfAnyDtype) {
+  const std::vector<int64_t> given{1, 2, 3, 4, 5, 6};
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> source = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> target = device_->allocate(bytes.size()).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+  const std::vector<std::pair<uint64_t, std::vector<int64_t>>> cases{
+      {2, {1, 2, 0, 3, 4, 0}}, {3, {1, 2, 0, 4, 5, 0}}, {1, {1, 2, 0, 2, 3, 0}}};
+  for (const auto& [source_pitch, expected] : cases) {
+    std::vector<int64_t> found(given.size());
+    ASSERT_TRUE(device_->fill_zero(*lane, target).ok());
+    ASSERT_TRUE(device_
+                    ->copy_elements(*lane, {.source = source.data(),
+                                            .target = target.data(),
+                                            .rows = 2,
+                                            .columns = 2,
+                                            .source_pitch = source_pitch,
+                                            .target_pitch = 3,
+                                            .source_dtype = DType::kInt64,
+                                            .target_dtype = DType::kInt64})
+                    .ok());
+    const auto back = std::as_writable_bytes(std::span(found));
+    ASSERT_TRUE(device_->copy(*lane, CopyKind::kDeviceToHost, target, back).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(found, expected) << source_pitch;
+  }
+  device_->release(source);
+  device_->release(target);
+}
+
+TEST_P(LaneDeviceConformance, RefusesElementsThatItDoesNotConvert) {
+  const LanePtr lane = this->lane();
+  const std::span<std::byte> memory = device_->allocate(64).value();
+  const ElementCopy copy{.source = memory.data(),
+                         .target = memory.data(),
+                         .columns = 4,
+                         .source_dtype = DType::kInt64,
+                         .target_dtype = DType::kFloat32};
+  EXPECT_EQ(device_->copy_elements(*lane, copy).code(), StatusCode::kUnimplemented);
   EXPECT_TRUE(lane->synchronize().ok());
   device_->release(memory);
 }

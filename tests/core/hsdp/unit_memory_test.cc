@@ -44,6 +44,12 @@ class CountingDevice final : public device::LaneDevice {
               std::span<std::byte>) override {
     return unimplemented("no copies");
   }
+  Status copy_elements(device::Lane&, const device::ElementCopy&) override {
+    return unimplemented("no copies");
+  }
+  Status fill_zero(device::Lane&, std::span<std::byte>) override {
+    return unimplemented("no zeros");
+  }
   uint64_t current_stream() const override { return 0; }
 
   uint64_t live_bytes = 0;

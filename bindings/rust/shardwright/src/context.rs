@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result, quietly};
 use crate::limits::span_ns;
-use crate::text::c_path;
+use crate::text::{Parts, c_path};
 
 /// Severity of a log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,6 +184,16 @@ impl Context {
         let path = c_path(path.as_ref())?;
         // SAFETY: handle and text live for the call.
         Ok(unsafe { raw::context_load_plugin(self.handle(), path.as_ptr()) }?)
+    }
+
+    /// Asks a loaded plugin something that its documentation names; the answer is text. NOT_FOUND when no such plugin was loaded,
+    /// UNIMPLEMENTED for one that answers none.
+    pub fn ask_plugin(&self, plugin: &str, question: &str) -> Result<String> {
+        let plugin = CString::new(plugin)
+            .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("plugin name {plugin:?} holds a NUL")))?;
+        // SAFETY: handle and texts live for the call; the buffer is taken over.
+        let answer = unsafe { raw::context_ask_plugin(self.handle(), plugin.as_ptr(), question.as_bytes()) }?;
+        Ok(String::from_utf8_lossy(&Parts::new(answer).bytes()).into_owned())
     }
 
     /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. DEADLINE_EXCEEDED when jobs still

@@ -438,8 +438,10 @@ pub const SHW_COMMUNICATOR_VTABLE_SIZE_V1: u32 = 160;
 pub const SHW_COPY_HOST_TO_DEVICE: i32 = 0;
 pub const SHW_COPY_DEVICE_TO_HOST: i32 = 1;
 pub const SHW_COPY_DEVICE_TO_DEVICE: i32 = 2;
+pub const SHW_ELEMENT_COPY_ADD: u64 = 1;
 pub const SHW_DEVICE_IS_HOST: u64 = 1;
-pub const SHW_DEVICE_VTABLE_SIZE_V1: u32 = 160;
+pub const SHW_ELEMENT_COPY_SIZE_V1: u32 = 72;
+pub const SHW_DEVICE_VTABLE_SIZE_V1: u32 = 176;
 pub const SHW_HSDP_LANE_GATHER: i32 = 0;
 pub const SHW_HSDP_LANE_REDUCE: i32 = 1;
 pub const SHW_HSDP_LANE_SECONDARY: i32 = 2;
@@ -522,7 +524,7 @@ pub const SHW_HSDP_ESTIMATE_UNIT_SIZE_V1: u32 = 24;
 pub const SHW_HSDP_ESTIMATE_WORLD_SIZE_V1: u32 = 24;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
-pub const SHW_PLUGIN_SIZE_V1: u32 = 112;
+pub const SHW_PLUGIN_SIZE_V1: u32 = 120;
 
 pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
 pub type shw_grid_shard_init_fn = Option<unsafe extern "C" fn(shard: *mut shw_grid_shard, struct_size: u32)>;
@@ -876,6 +878,23 @@ pub type shw_device_copy_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
+pub type shw_device_copy_elements_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        lane: *mut c_void,
+        copy: *const shw_element_copy,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_device_fill_zero_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        lane: *mut c_void,
+        target: *mut c_void,
+        bytes: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
 pub type shw_device_stream_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> u64>;
 pub type shw_device_end_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_hsdp_allocate_fn = Option<
@@ -937,6 +956,16 @@ pub type shw_plugin_device_fn = Option<
         config: *const c_char,
         config_size: u64,
         vtable: *mut shw_device_vtable,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_plugin_answer_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        question: *const c_char,
+        question_size: u64,
+        out: *mut *mut c_char,
+        out_size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
@@ -1590,6 +1619,22 @@ pub struct shw_communicator_vtable {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct shw_element_copy {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub source: *const c_void,
+    pub target: *mut c_void,
+    pub rows: u64,
+    pub columns: u64,
+    pub source_pitch: u64,
+    pub target_pitch: u64,
+    pub source_dtype: i32,
+    pub target_dtype: i32,
+    pub scale: f64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct shw_device_vtable {
     pub struct_size: u32,
     pub flags: u32,
@@ -1611,6 +1656,8 @@ pub struct shw_device_vtable {
     pub pinned_allocate: shw_device_allocate_fn,
     pub pinned_release: shw_device_free_fn,
     pub copy: shw_device_copy_fn,
+    pub copy_elements: shw_device_copy_elements_fn,
+    pub fill_zero: shw_device_fill_zero_fn,
     pub current_stream: shw_device_stream_fn,
     pub release: shw_device_end_fn,
 }
@@ -1760,6 +1807,7 @@ pub struct shw_plugin {
     pub communicator_open: shw_plugin_communicator_fn,
     pub device: *const shw_device_vtable,
     pub device_open: shw_plugin_device_fn,
+    pub answer: shw_plugin_answer_fn,
     pub release: shw_plugin_release_fn,
 }
 
@@ -2445,6 +2493,15 @@ unsafe extern "C" {
     /// Lists plugins, loaded or described by a manifest in the search path, as JSON text.
     pub fn shw_context_plugins(
         context: *mut shw_context,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Asks a loaded plugin something that its documentation names; question and answer are text.
+    pub fn shw_context_ask_plugin(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        question: *const c_char,
+        question_size: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
@@ -5095,6 +5152,20 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().context_plugins.unwrap_unchecked())(context, out, err) }
+    }
+
+    /// Asks a loaded plugin something that its documentation names; question and answer are text.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_context_ask_plugin(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        question: *const c_char,
+        question_size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().context_ask_plugin.unwrap_unchecked())(context, plugin, question, question_size, out, err) }
     }
 
     /// Makes a storage of a loaded plugin; `config` is text that the plugin understands.

@@ -1051,6 +1051,30 @@ pub unsafe fn context_plugins(context: *mut shw_context) -> Result<*mut shw_buff
     Ok(unsafe { out.assume_init() })
 }
 
+/// Asks a loaded plugin something that its documentation names; question and answer are text.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_ask_plugin(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    question: &[u8],
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_context_ask_plugin(
+            context,
+            plugin,
+            question.as_ptr().cast(),
+            question.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Makes a storage of a loaded plugin; `config` is text that the plugin understands.
 /// # Safety
 /// As in C: pointers are valid for the call.

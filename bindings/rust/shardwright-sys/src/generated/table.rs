@@ -1821,4 +1821,14 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub mapping_release: Option<unsafe extern "C" fn(mapping: *mut shw_mapping)>,
+    pub context_ask_plugin: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            plugin: *const c_char,
+            question: *const c_char,
+            question_size: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

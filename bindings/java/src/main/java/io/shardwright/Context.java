@@ -9,6 +9,7 @@ import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.NativeLoader;
 import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Parts;
 import io.shardwright.internal.Text;
 import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
@@ -76,6 +77,22 @@ public final class Context extends Handle {
     public void loadPlugin(String path) {
         byte[] text = Text.terminated(path);
         with(h -> shw_nativeJNI.shw_context_load_plugin(h, text));
+    }
+
+    /**
+     * Asks a loaded plugin something that its documentation names.
+     *
+     * @param plugin its name
+     * @param question text that the plugin understands; null = none
+     * @return the answer
+     * @throws NotFoundException when no such plugin was loaded
+     * @throws InvalidArgumentException when the plugin does not understand the question
+     * @throws ShardwrightException UNIMPLEMENTED for a plugin that answers none, and what the plugin says
+     */
+    public String askPlugin(String plugin, String question) {
+        byte[] name = Text.terminated(plugin);
+        byte[] text = question == null ? null : Text.bytes(question);
+        return with(h -> Parts.text(shw_nativeJNI.shw_context_ask_plugin(h, name, text)));
     }
 
     /** Builds a {@link Context}; every value left out is the default of the library. Not thread-safe. */

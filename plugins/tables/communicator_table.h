@@ -7,11 +7,14 @@
 #include "core/collective/communicator.h"
 #include "shardwright/plugin.h"
 
-namespace shardwright::torch_plugin {
+namespace shardwright::plugin_tables {
 
-// All functions; no user, rank or size yet. Sums are made by the host of what is there.
-shw_communicator_vtable communicator_functions();
+// The functions that a table must have; no user, rank or size yet. The host makes all others of
+// them, sums in rank order.
+shw_communicator_vtable communicator_functions(const char* name);
+// Those of a transport that reduces, broadcasts and orders streams itself.
+void add_own_operations(shw_communicator_vtable* table);
 // Takes the communicator over.
 void fill_table(collective::CommunicatorPtr communicator, shw_communicator_vtable* table);
 
-}  // namespace shardwright::torch_plugin
+}  // namespace shardwright::plugin_tables

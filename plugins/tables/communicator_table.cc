@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/torch/communicator_table.h"
+#include "plugins/tables/communicator_table.h"
 
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
-#include "plugins/torch/collective_table.h"
+#include "plugins/tables/host_errors.h"
 
-namespace shardwright::torch_plugin {
+namespace shardwright::plugin_tables {
 namespace {
 
 using collective::Communicator;
@@ -64,12 +66,19 @@ shw_status move(void* user, const CommunicatorCall& call, void** work, shw_error
   return give(status, err);
 }
 
+std::span<const std::byte> read_only(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
+
+std::span<std::byte> writable(void* data, size_t size) {
+  return {static_cast<std::byte*>(data), size};
+}
+
 shw_status on_all_gather(void* user, const shw_communicator_call* given, const void* in, void* out,
                          void** work, shw_error** err) {
   const CommunicatorCall call = call_of(given);
   return move(user, call, work, err, [&](const Sizes& sizes) {
-    return of(user).all_gather(call, {static_cast<const std::byte*>(in), sizes.part},
-                               {static_cast<std::byte*>(out), sizes.all});
+    return of(user).all_gather(call, read_only(in, sizes.part), writable(out, sizes.all));
   });
 }
 
@@ -77,9 +86,43 @@ shw_status on_all_to_all(void* user, const shw_communicator_call* given, const v
                          void** work, shw_error** err) {
   const CommunicatorCall call = call_of(given);
   return move(user, call, work, err, [&](const Sizes& sizes) {
-    return of(user).all_to_all(call, {static_cast<const std::byte*>(in), sizes.all},
-                               {static_cast<std::byte*>(out), sizes.all});
+    return of(user).all_to_all(call, read_only(in, sizes.all), writable(out, sizes.all));
   });
+}
+
+shw_status on_reduce_scatter(void* user, const shw_communicator_call* given, const void* in,
+                             void* out, void** work, shw_error** err) {
+  const CommunicatorCall call = call_of(given);
+  return move(user, call, work, err, [&](const Sizes& sizes) {
+    return of(user).reduce_scatter(call, read_only(in, sizes.all), writable(out, sizes.part));
+  });
+}
+
+shw_status on_all_reduce(void* user, const shw_communicator_call* given, void* data, void** work,
+                         shw_error** err) {
+  const CommunicatorCall call = call_of(given);
+  return move(user, call, work, err, [&](const Sizes& sizes) {
+    return of(user).all_reduce(call, writable(data, sizes.part));
+  });
+}
+
+shw_status on_broadcast(void* user, const shw_communicator_call* given, void* data, int32_t root,
+                        void** work, shw_error** err) {
+  const CommunicatorCall call = call_of(given);
+  return move(user, call, work, err, [&](const Sizes& sizes) {
+    return of(user).broadcast(call, writable(data, sizes.part), root);
+  });
+}
+
+shw_status on_barrier(void* user, const shw_communicator_call* given, void** work,
+                      shw_error** err) {
+  const CommunicatorCall call = call_of(given);
+  const Status status = without_exceptions("issuing a barrier", [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(WorkPtr made, of(user).barrier(call));
+    *work = made.release();
+    return {};
+  });
+  return give(status, err);
 }
 
 shw_status ended(const Result<bool>& outcome, shw_error** err) {
@@ -95,14 +138,20 @@ shw_status on_work_test(void*, void* work, shw_error** err) {
   return ended(static_cast<Work*>(work)->test(), err);
 }
 
+shw_status on_work_order(void*, void* work, uint64_t stream, shw_error** err) {
+  return give(static_cast<Work*>(work)->order(stream), err);
+}
+
 void on_work_release(void*, void* work) {
   delete static_cast<Work*>(work);
 }
 
+// A host says why and not who: it is the rank of this end.
 void on_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
   of(user).abort(without_exceptions("abort of a communicator", [&] {
     return Status(static_cast<StatusCode>(code),
-                  std::string(message, static_cast<size_t>(message_size)));
+                  std::string(message, static_cast<size_t>(message_size)))
+        .with_detail("rank", fmt::to_string(of(user).rank()));
   }));
 }
 
@@ -112,9 +161,9 @@ void on_release(void* user) {
 
 }  // namespace
 
-shw_communicator_vtable communicator_functions() {
+shw_communicator_vtable communicator_functions(const char* name) {
   shw_communicator_vtable table = SHW_COMMUNICATOR_VTABLE_INIT;
-  table.name = "c10d";
+  table.name = name;
   table.all_gather = on_all_gather;
   table.all_to_all = on_all_to_all;
   table.work_wait = on_work_wait;
@@ -125,6 +174,14 @@ shw_communicator_vtable communicator_functions() {
   return table;
 }
 
+void add_own_operations(shw_communicator_vtable* table) {
+  table->reduce_scatter = on_reduce_scatter;
+  table->all_reduce = on_all_reduce;
+  table->broadcast = on_broadcast;
+  table->barrier = on_barrier;
+  table->work_order = on_work_order;
+}
+
 void fill_table(CommunicatorPtr communicator, shw_communicator_vtable* table) {
   table->rank = communicator->rank();
   table->size = communicator->size();
@@ -132,4 +189,4 @@ void fill_table(CommunicatorPtr communicator, shw_communicator_vtable* table) {
   table->user = std::make_unique<CommunicatorPtr>(std::move(communicator)).release();
 }
 
-}  // namespace shardwright::torch_plugin
+}  // namespace shardwright::plugin_tables

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# CUDA and NCCL for the plugin: targets shw::cudart (the run time as a static archive, so that the plugin loads where no
+# CUDA is installed) and shw::nccl (its header alone; the library is opened when a communicator is). They come from the
+# Python packages of tools/requirements/cuda.txt in SHW_CUDA_WHEELS (`tools/bootstrap.sh cuda`), else from an installed
+# toolkit (CUDACXX, nvcc on the PATH, /usr/local/cuda) with NCCL. Result variables:
+#   CudaWheels_FOUND, SHW_CUDA_ROOT, SHW_CUDA_NVCC, SHW_CUDA_VERSION (such as 13.2), SHW_NCCL_INCLUDE,
+#   SHW_NCCL_LIBRARY ("" where there is none to run with), SHW_CUDA_REASON (why it was not found)
+set(CudaWheels_FOUND FALSE)
+set(SHW_CUDA_REASON "")
+set(SHW_CUDA_VERSION "")
+set(SHW_CUDA_LEAST_VERSION 13.0)
+if(DEFINED ENV{SHW_CUDA_WHEELS})
+  set(shw_cuda_wheels_default "$ENV{SHW_CUDA_WHEELS}")
+else()
+  set(shw_cuda_wheels_default "${SHW_VENV}/cuda")
+endif()
+set(SHW_CUDA_WHEELS "${shw_cuda_wheels_default}" CACHE PATH "Folder with the Python packages of tools/requirements/cuda.txt.")
+# Wheels and toolkits come and go between configurations, so nothing of this is kept in the cache.
+unset(SHW_CUDA_NVCC)
+find_program(SHW_CUDA_NVCC nvcc PATHS "${SHW_CUDA_WHEELS}/nvidia/cu13/bin" NO_DEFAULT_PATH NO_CACHE)
+if(NOT SHW_CUDA_NVCC AND DEFINED ENV{CUDACXX})
+  set(SHW_CUDA_NVCC "$ENV{CUDACXX}")
+endif()
+if(NOT SHW_CUDA_NVCC)
+  find_program(SHW_CUDA_NVCC nvcc PATHS /usr/local/cuda/bin NO_CACHE)
+endif()
+if(SHW_CUDA_NVCC)
+  get_filename_component(SHW_CUDA_ROOT "${SHW_CUDA_NVCC}" REALPATH)
+  get_filename_component(SHW_CUDA_ROOT "${SHW_CUDA_ROOT}" DIRECTORY)
+  get_filename_component(SHW_CUDA_ROOT "${SHW_CUDA_ROOT}" DIRECTORY)
+  foreach(name IN ITEMS SHW_CUDA_INCLUDE SHW_CUDART_ARCHIVE SHW_NCCL_INCLUDE SHW_NCCL_LIBRARY)
+    unset(${name})
+  endforeach()
+  find_path(SHW_CUDA_INCLUDE cuda_runtime_api.h
+    PATHS "${SHW_CUDA_ROOT}/include" "${SHW_CUDA_ROOT}/targets/x86_64-linux/include" NO_DEFAULT_PATH NO_CACHE)
+  find_library(SHW_CUDART_ARCHIVE libcudart_static.a
+    PATHS "${SHW_CUDA_ROOT}/lib" "${SHW_CUDA_ROOT}/lib64" "${SHW_CUDA_ROOT}/targets/x86_64-linux/lib" NO_DEFAULT_PATH NO_CACHE)
+  find_path(SHW_NCCL_INCLUDE nccl.h PATHS "${SHW_CUDA_ROOT}/../nccl/include" "${SHW_CUDA_ROOT}/include" NO_CACHE)
+  find_library(SHW_NCCL_LIBRARY NAMES libnccl.so.2 PATHS "${SHW_CUDA_ROOT}/../nccl/lib" "${SHW_CUDA_ROOT}/lib64" NO_CACHE)
+  if(NOT SHW_NCCL_LIBRARY)
+    set(SHW_NCCL_LIBRARY "")
+  endif()
+  execute_process(COMMAND "${SHW_CUDA_NVCC}" --version OUTPUT_VARIABLE shw_nvcc_text ERROR_QUIET)
+  if(shw_nvcc_text MATCHES "release ([0-9]+\\.[0-9]+)")
+    set(SHW_CUDA_VERSION "${CMAKE_MATCH_1}")
+  endif()
+endif()
+
+if(NOT SHW_CUDA_NVCC)
+  set(SHW_CUDA_REASON "there is no nvcc in ${SHW_CUDA_WHEELS}, on the PATH or in /usr/local/cuda")
+elseif(NOT SHW_CUDA_VERSION OR SHW_CUDA_VERSION VERSION_LESS SHW_CUDA_LEAST_VERSION)
+  set(SHW_CUDA_REASON "${SHW_CUDA_NVCC} is CUDA '${SHW_CUDA_VERSION}', and the plugin needs ${SHW_CUDA_LEAST_VERSION} or newer")
+elseif(NOT SHW_CUDA_INCLUDE OR NOT EXISTS "${SHW_CUDA_INCLUDE}/crt/host_config.h")
+  set(SHW_CUDA_REASON "${SHW_CUDA_ROOT} has no cuda_runtime_api.h or no crt/host_config.h")
+elseif(NOT SHW_CUDART_ARCHIVE)
+  set(SHW_CUDA_REASON "${SHW_CUDA_ROOT} has no libcudart_static.a")
+elseif(NOT SHW_NCCL_INCLUDE)
+  set(SHW_CUDA_REASON "there is no nccl.h beside ${SHW_CUDA_ROOT} or where the compiler looks")
+else()
+  set(CudaWheels_FOUND TRUE)
+endif()
+
+if(CudaWheels_FOUND AND NOT TARGET shw::cudart)
+  add_library(shw::cudart STATIC IMPORTED GLOBAL)
+  set_target_properties(shw::cudart PROPERTIES IMPORTED_LOCATION "${SHW_CUDART_ARCHIVE}"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};rt")
+  target_include_directories(shw::cudart SYSTEM INTERFACE "${SHW_CUDA_INCLUDE}")
+  add_library(shw::nccl INTERFACE IMPORTED GLOBAL)
+  target_include_directories(shw::nccl SYSTEM INTERFACE "${SHW_NCCL_INCLUDE}")
+  target_link_libraries(shw::nccl INTERFACE shw::cudart ${CMAKE_DL_LIBS})
+endif()
