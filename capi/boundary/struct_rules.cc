@@ -176,8 +176,8 @@ const StructRules& rules_of<shw_context_options>() {
 template <>
 const StructRules& rules_of<shw_save_options>() {
   static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_save_options, reserved0)};
-  static constexpr StructRules kRules = rules_with<shw_save_options>(
-      "shw_save_options", SHW_SAVE_OPTIONS_SIZE_V1, kReserved);
+  static constexpr StructRules kRules =
+      rules_with<shw_save_options>("shw_save_options", SHW_SAVE_OPTIONS_SIZE_V1, kReserved);
   return kRules;
 }
 

@@ -103,9 +103,7 @@ class OpenedCheckpoint {
   virtual Status check_checksums(uint32_t file) const;
   // What digests of whole files say that stand in the checkpoint: one DATA_LOSS, naming the file,
   // for each that is missing or differs. For deep verification.
-  virtual Result<std::vector<Status>> check_listed_files() const {
-    return std::vector<Status>();
-  }
+  virtual Result<std::vector<Status>> check_listed_files() const { return std::vector<Status>(); }
   // Reads again what open read. DATA_LOSS with detail file when it is gone or is not what was
   // opened; ABORTED "replaced while reading" as explain_missing, unless this generation is kept.
   virtual Status check_manifest() const = 0;

@@ -91,7 +91,7 @@ struct SaveSettings {
   uint32_t file_mode = 0;
   int32_t keep_generations = 1;
   bool common_as_object = false;  // see exec's SaveOptions
-  uint64_t max_shard_bytes = 0;  // of the payload of one file where ranks share files; 0 = default
+  uint64_t max_shard_bytes = 0;   // of the payload of one file where ranks share files; 0 = default
   std::map<std::string, std::string> metadata;
   std::string writer;  // "shardwright 0.1.0"
 };

