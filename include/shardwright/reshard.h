@@ -13,17 +13,18 @@
 extern "C" {
 #endif
 
-/* Flags of shw_reshard_options: the tensor digests of source and target are not compared in the
- * end; nothing is written, and the report says what would be.
+/* Flag of shw_reshard_options: what was written is not read back and compared.
  * Since: 0.1 unstable */
 #define SHW_RESHARD_WITHOUT_COMPARISON 1
+/* Flag of shw_reshard_options: everything is proved and nothing is written; the report says what
+ * would be.
+ * Since: 0.1 unstable */
 #define SHW_RESHARD_DRY_RUN 2
 
 /* How the distributed optimizer is stored: with the shapes of its parameters, which jobs of any
  * shape load, or in buckets, which only jobs of equal tensor, pipeline and expert sizes do.
  * Since: 0.1 unstable */
-#define SHW_OPTIMIZER_FULLY_RESHARDABLE 0
-#define SHW_OPTIMIZER_DP_RESHARDABLE 1
+enum { SHW_OPTIMIZER_FULLY_RESHARDABLE = 0, SHW_OPTIMIZER_DP_RESHARDABLE = 1 };
 
 /* Options of a reshard; zero is the default. The parallel sizes are those of the target job, 0 =
  * as in the source (data_parallel: 1). `job` is the same as JSON text, which the sizes that are not
