@@ -263,6 +263,7 @@ SHW_JAVA_BYTES(const char *, prefix, prefix_size)
 SHW_JAVA_BYTES(const char *, expected_version, expected_version_size)
 SHW_JAVA_BYTES(const char *, message, message_size)
 SHW_JAVA_BYTES(const char *, config, config_size)
+SHW_JAVA_BYTES(const char *, question, question_size)
 SHW_JAVA_BYTES(const void *, data, size)
 SHW_JAVA_BYTES(const void *, plan, plan_size)
 

@@ -213,7 +213,7 @@ SHW_PY_HANDLE(hsdp_unit)
 /* Texts in: names as str or bytes with their size, paths as str or bytes without NUL, None is NULL. */
 %typemap(in) (const char *name, uint64_t name_size), (const char *key, uint64_t key_size),
              (const char *prefix, uint64_t prefix_size),
-             (const char *expected_version, uint64_t expected_version_size), (const char *config, uint64_t config_size),
+             (const char *expected_version, uint64_t expected_version_size), (const char *config, uint64_t config_size), (const char *question, uint64_t question_size),
              (const char *message, uint64_t message_size) {
   if (shw_py_text($input, (const char **)&$1, &$2) < 0) SWIG_fail;
 }
