@@ -12,7 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/exec/checkpoint_view.h"
-#include "core/reshard/common_state.h"
+#include "core/reshard/job_state.h"
 #include "core/reshard/contents.h"
 #include "core/reshard/target_grid.h"
 
@@ -89,8 +89,8 @@ class Resharding {
       if (!replaced.contains(i)) contents.tensors.push_back(as_it_is(i));
     }
     if (!replaced.empty()) SHW_RETURN_IF_ERROR(add_states(&contents.tensors));
-    CommonStateChange change{from_, to_, has_experts(), !buckets_.empty()};
-    SHW_ASSIGN_OR_RETURN(CommonState common, change_common_state(*source_, change));
+    JobStateChange change{from_, to_, has_experts(), !buckets_.empty()};
+    SHW_ASSIGN_OR_RETURN(JobState common, change_job_state(*source_, change));
     contents.objects = std::move(common.objects);
     notes_.insert(notes_.end(), common.notes.begin(), common.notes.end());
     contents.identity =

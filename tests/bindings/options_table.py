@@ -17,6 +17,7 @@ PYTHON_GLOBAL_PLAN = PYTHON.with_name("global_plan.py")
 JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "shardwright"
 RUST = ROOT / "bindings" / "rust" / "shardwright" / "src" / "options.rs"
 RUST_PLANNING = RUST.with_name("planning.rs")
+RUST_RESHARD = RUST.with_name("reshard.rs")
 
 # Option of each call -> its default: a word of WORDS, or what stands for "the library's own".
 CALLS = {
@@ -227,7 +228,7 @@ def java_words(option):
 
 
 def rust_options(call):
-    text = (RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
+    text = {"reshard": RUST_RESHARD}.get(call, RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
     body = re.search(rf"pub struct {CLASSES[call]} {{(.*?)\n *}}", text, re.S)[1]
     return set(re.findall(r"pub (\w+):", body)) - RUST_HANDLES
 
@@ -235,7 +236,8 @@ def rust_options(call):
 def rust_words(option):
     """Words of the option's enum, the default one first."""
     name = enum_name(option)
-    body = re.search(rf"\n    {name} {{(.*?)\n    }}", RUST.read_text(encoding="utf-8"), re.S)[1]
+    text = RUST.read_text(encoding="utf-8") + RUST_RESHARD.read_text(encoding="utf-8")
+    body = re.search(rf"\n    {name} {{(.*?)\n    }}", text, re.S)[1]
     found = re.findall(r'(#\[default\] )?\w+ = SHW_\w+, "(\w+)";', body)
     return [word for _, word in sorted(found, key=lambda item: not item[0])]
 

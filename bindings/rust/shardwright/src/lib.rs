@@ -57,6 +57,7 @@ mod planner;
 pub mod planning;
 mod progress;
 mod report;
+mod reshard;
 mod state;
 mod storage;
 mod tensor;
@@ -83,18 +84,20 @@ pub use mapping::Mapping;
 pub use object_key::ObjectKey;
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
-    OptimizerLayout, Overwrite, Owner, Preset, Priority, ReadPath, ReshardOptions, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing,
+    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify,
+    VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};
 pub use report::{Report, Summary};
+pub use reshard::{OptimizerLayout, ReshardOptions, reshard};
 pub use state::State;
 pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{Grid, RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
     GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, convert, latest, list_steps, load, load_all,
-    load_async, load_async_at, load_at, load_into, prepare, prepare_at, reshard, save, save_async, save_async_at, save_at,
+    load_async, load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at,
     scan_pickles, version,
 };

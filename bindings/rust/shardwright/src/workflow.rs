@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::info::Steps;
 use crate::job::Job;
 use crate::limits::span_ns;
-use crate::options::{CSaveOptions, ConvertOptions, LoadOptions, OpenOptions, ReshardOptions, SaveOptions, options};
+use crate::options::{CSaveOptions, ConvertOptions, LoadOptions, OpenOptions, SaveOptions, options};
 use crate::progress::ProgressListener;
 use crate::report::Report;
 use crate::state::State;
@@ -288,20 +288,6 @@ pub fn convert(source: &Location, target: &Location, options: &ConvertOptions) -
     // SAFETY: handles, options and text live for the call.
     Ok(Report::new(unsafe {
         raw::convert(context.handle(), from.storage, from.path.as_ptr(), to.storage, to.path.as_ptr(), &how)
-    }?))
-}
-
-/// Saves the checkpoint of Megatron at `source` to `target` as a job with other parallel sizes would have saved it, optimizer
-/// included; the source is only read. What lies in a bucket of the distributed optimizer is proved by its contents:
-/// FAILED_PRECONDITION where nothing proves it and no map says it. What was written stays when the call fails, and the same
-/// call goes on with it.
-pub fn reshard(source: &Location, target: &Location, options: &ReshardOptions) -> Result<Report> {
-    let context = Context::shared()?;
-    let (from, to) = (CLocation::of(source)?, CLocation::of(target)?);
-    let how = options.to_c()?;
-    // SAFETY: handles, options and text live for the call.
-    Ok(Report::new(unsafe {
-        raw::reshard(context.handle(), from.storage, from.path.as_ptr(), to.storage, to.path.as_ptr(), &how.options)
     }?))
 }
 

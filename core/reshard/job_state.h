@@ -14,21 +14,21 @@
 
 namespace shardwright::reshard {
 
-struct CommonStateChange {
+struct JobStateChange {
   JobShape from;
   TargetJob to;
   bool has_experts = false;  // experts have an optimizer of their own where they are shared out
   bool has_buckets = false;  // what the source says in objects of its buckets goes into the state
 };
 
-struct CommonState {
+struct JobState {
   std::vector<exec::ViewObject> objects;
   std::vector<std::string> notes;  // what was left out or could not be said, one sentence each
 };
 
 // All objects of the source, changed. FAILED_PRECONDITION naming what the source says in a way that
 // is not known; failures of reads.
-Result<CommonState> change_common_state(const exec::Checkpoint& source,
-                                        const CommonStateChange& change);
+Result<JobState> change_job_state(const exec::Checkpoint& source,
+                                        const JobStateChange& change);
 
 }  // namespace shardwright::reshard

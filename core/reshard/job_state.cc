@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/reshard/common_state.h"
+#include "core/reshard/job_state.h"
 
 #include <algorithm>
 #include <map>
@@ -110,12 +110,12 @@ class ParamGroups {
   std::map<std::string, Value> experts_;
 };
 
-class CommonStateChanger {
+class JobStateChanger {
  public:
-  CommonStateChanger(const exec::Checkpoint& source, const CommonStateChange& change)
+  JobStateChanger(const exec::Checkpoint& source, const JobStateChange& change)
       : source_(source), catalog_(source.catalog()), change_(change) {}
 
-  Result<CommonState> run() {
+  Result<JobState> run() {
     for (size_t i = 0; i < catalog_.objects.size(); ++i) SHW_RETURN_IF_ERROR(change_object(i));
     SHW_RETURN_IF_ERROR(change_optimizer());
     for (const auto& [key, count] : left_out_)
@@ -293,16 +293,16 @@ class CommonStateChanger {
 
   const exec::Checkpoint& source_;
   const plan::Catalog& catalog_;
-  const CommonStateChange& change_;
-  CommonState result_;
+  const JobStateChange& change_;
+  JobState result_;
   std::map<std::string, int> left_out_;
 };
 
 }  // namespace
 
-Result<CommonState> change_common_state(const exec::Checkpoint& source,
-                                        const CommonStateChange& change) {
-  return CommonStateChanger(source, change).run();
+Result<JobState> change_job_state(const exec::Checkpoint& source,
+                                        const JobStateChange& change) {
+  return JobStateChanger(source, change).run();
 }
 
 }  // namespace shardwright::reshard
