@@ -5,7 +5,7 @@ use crate::cancellation::Cancellation;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::limits::deadline_ns;
-use crate::options::{Durability, Overwrite, cancellation_handle, choice, options, text_pointer};
+use crate::options::{Durability, Overwrite, cancellation_handle, choice, options, text_pointer, unknown_word};
 use crate::report::Report;
 use crate::text::c_text;
 use crate::workflow::{CLocation, Location};
