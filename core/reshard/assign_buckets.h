@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which parameter lies where in the buckets: proved by contents, never guessed. From the beginning
-// of a bucket on, a run that ends where a chunk does and equals a parameter of the model, rounded as
-// the model was, is that parameter; the next one begins at the next multiple of 64 elements. Where
-// several parameters are equal in every bit, the order in which a model declares them decides, and
-// where it cannot, a description from outside must. Pure but for the contents.
+// of a bucket on, a run that ends where a chunk does and equals a parameter of the model, rounded
+// as the model was, is that parameter; the next one begins at the next multiple of 64 elements.
+// Where several parameters are equal in every bit, the order in which a model declares them
+// decides, and where it cannot, a description from outside must. Pure but for the contents.
 #pragma once
 
 #include <cstdint>

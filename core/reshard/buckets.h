@@ -31,9 +31,9 @@ struct Bucket {
 
 inline constexpr std::string_view kMainState = "param";  // the parameter that is trained
 
-// All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in another
-// way. DATA_LOSS naming the bucket: one without "param", with states of different sizes, a number
-// that is not there, or sizes other than per_bucket_numel_unpadded says.
+// All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in
+// another way. DATA_LOSS naming the bucket: one without "param", with states of different sizes, a
+// number that is not there, or sizes other than per_bucket_numel_unpadded says.
 Result<std::vector<Bucket>> find_buckets(const exec::Checkpoint& source);
 
 }  // namespace shardwright::reshard

@@ -300,8 +300,7 @@ class JobStateChanger {
 
 }  // namespace
 
-Result<JobState> change_job_state(const exec::Checkpoint& source,
-                                        const JobStateChange& change) {
+Result<JobState> change_job_state(const exec::Checkpoint& source, const JobStateChange& change) {
   return JobStateChanger(source, change).run();
 }
 

@@ -28,7 +28,6 @@ struct JobState {
 
 // All objects of the source, changed. FAILED_PRECONDITION naming what the source says in a way that
 // is not known; failures of reads.
-Result<JobState> change_job_state(const exec::Checkpoint& source,
-                                        const JobStateChange& change);
+Result<JobState> change_job_state(const exec::Checkpoint& source, const JobStateChange& change);
 
 }  // namespace shardwright::reshard

@@ -12,8 +12,8 @@
 
 #include "core/base/text.h"
 #include "core/exec/checkpoint_view.h"
-#include "core/reshard/job_state.h"
 #include "core/reshard/contents.h"
+#include "core/reshard/job_state.h"
 #include "core/reshard/target_grid.h"
 
 namespace shardwright::reshard {

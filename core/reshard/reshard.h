@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reshard: a checkpoint of Megatron as a job with other tensor-, pipeline-, expert- and
-// data-parallel sizes would have saved it, optimizer included, without Python and in bounded memory.
-// The source is only read. What was written stays when it fails or is killed, and the same call goes
-// on with it; what was written is compared with what was read.
+// data-parallel sizes would have saved it, optimizer included, without Python and in bounded
+// memory. The source is only read. What was written stays when it fails or is killed, and the same
+// call goes on with it; what was written is compared with what was read.
 #pragma once
 
 #include <vector>

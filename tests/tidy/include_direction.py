@@ -12,7 +12,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 
 # Pipeline order. The steps of one tuple may not include each other either, apart from what stands further left.
 ORDER = ("base", "concurrency", "tensor", "layout", "state", "integrity", "plan", "job_description", "estimate",
-         "storage", "format", "node", "collective", "device", "exec", "hsdp")
+         "storage", "format", "node", "collective", "device", "exec", "reshard", "hsdp")
 # The same inside core/plan; its own files, here "", are values and checks of values.
 PLAN_ORDER = ("grid", "", "cover", "search", "wire", "describe", "save", "load")
 # Jobs that are described from outside: nothing that plans, saves or loads knows of them.
@@ -28,7 +28,8 @@ FORBIDDEN_FOR = {
     "device": {"plan", "storage", "format", "collective", *_DESCRIBED},
     "node": {"concurrency", "plan", "storage", "format", *_DESCRIBED},
     "exec": _DESCRIBED,
-    "hsdp": {"plan", "storage", "format", "node", "exec", *_DESCRIBED},
+    "reshard": _DESCRIBED,
+    "hsdp": {"plan", "storage", "format", "node", "exec", "reshard", *_DESCRIBED},
 }
 HOST_SIDE = ("cli", "bindings", "examples")
 OWNED_HEADERS = {
@@ -41,7 +42,7 @@ OWNED_HEADERS = {
     # What copies tensors asks their device; what gathers stored bytes has none, and units lie in host memory.
     "core/tensor/strided_copy.h": ("core/tensor/", "core/device/", "core/format/derived_items.cc", "core/hsdp/"),
     "core/tensor/stream_copy.h": ("core/tensor/", "core/device/"),
-    "core/tensor/cast.h": ("core/tensor/", "core/device/", "core/hsdp/"),
+    "core/tensor/cast.h": ("core/tensor/", "core/device/", "core/hsdp/", "core/reshard/"),
     "torch/": ("bindings/libtorch/", "core/collective/c10d/"),
     "c10/": ("bindings/libtorch/", "core/collective/c10d/"),
     "ATen/": ("bindings/libtorch/", "core/collective/c10d/"),

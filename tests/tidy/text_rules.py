@@ -163,7 +163,7 @@ def check_disabled_tests(tree: SourceTree) -> list[Finding]:
 def check_names(tree: SourceTree) -> list[Finding]:
     findings = []
     # Under the names of other projects.
-    others = ("bindings/python/shardwright/torch/dcp/", "tests/golden/megatron/")
+    others = ("bindings/python/shardwright/torch/dcp/", "tests/golden/megatron")
     for path in tree.paths(under=("core", "capi", "include", "bindings", "cli", "tests", "benchmarks", "examples", "tools")):
         found = None if path.startswith(others) else VAGUE.search(path)
         if found:
