@@ -15,10 +15,11 @@
 namespace shardwright::reshard {
 namespace {
 
-constexpr std::string_view kOptimizer = "common.optimizer";
-constexpr std::string_view kSharding = "common.content_metadata.distrib_optim_sharding_type";
+constexpr std::string_view kCommon = "common";  // entries of common.pt
+constexpr std::string_view kBelowCommon = "common.";
+constexpr std::string_view kCommonObject = "common_state/shard_";
+constexpr std::string_view kPickle = "application/python-pickle";
 constexpr std::string_view kShardingOfState = "param_state_sharding_type";
-constexpr std::string_view kArguments = "common.args";
 constexpr std::string_view kDistributed = "optimizer.distributed.dp_group_idx_";
 // What tells groups of parameters apart when they are loaded.
 constexpr std::string_view kIdentifiers[] = {"wd_mult", "lr_mult", "is_expert_parallel",
@@ -116,8 +117,10 @@ class JobStateChanger {
       : source_(source), catalog_(source.catalog()), change_(change) {}
 
   Result<JobState> run() {
-    for (size_t i = 0; i < catalog_.objects.size(); ++i) SHW_RETURN_IF_ERROR(change_object(i));
-    SHW_RETURN_IF_ERROR(change_optimizer());
+    SHW_ASSIGN_OR_RETURN(Value state, read_common_state());
+    for (size_t i = 0; i < catalog_.objects.size(); ++i) keep_or_leave_out(i);
+    SHW_RETURN_IF_ERROR(change_common_state(&state));
+    if (!state.members.empty()) add_entries(state, path_of({kCommon}), &result_.objects);
     for (const auto& [key, count] : left_out_)
       result_.notes.push_back(
           fmt::format("{} objects '{}' belong to ranks of the old job and were "
@@ -130,50 +133,60 @@ class JobStateChanger {
   bool keeps_buckets() const { return change_.to.optimizer == OptimizerLayout::kDpReshardable; }
   bool is_chained() const { return change_.has_experts && change_.to.shape.expert > 1; }
 
-  Status change_object(size_t number) {
+  Result<std::string> bytes_of(size_t object) const {
+    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source_.read_object(object, {}));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  // The value of an object that holds a list with one.
+  Result<Value> only_value(size_t object) const {
+    const std::string_view name = catalog_.object_name(object);
+    const std::string_view type = catalog_.texts.at(catalog_.objects[object].content_type);
+    SHW_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(object));
+    Result<Value> list =
+        type == kPickle ? value_of_pickle(std::as_bytes(std::span(bytes))) : value_of_json(bytes);
+    if (!list.ok() || list->kind != Value::Kind::kList || list->members.size() != 1)
+      return unknown_form(name,
+                          list.ok() ? "it is no list with one value" : list.status().message());
+    return std::move(list->members[0].second);
+  }
+
+  // Of common.pt, whose values are entries, or of an object among the data.
+  Result<Value> read_common_state() const {
+    for (size_t i = 0; i < catalog_.objects.size(); ++i) {
+      if (catalog_.object_name(i).starts_with(kCommonObject)) return only_value(i);
+    }
+    return value_below(source_, path_of({kCommon}));
+  }
+
+  void keep_or_leave_out(size_t number) {
     const std::string_view name = catalog_.object_name(number);
+    if (name == kCommon || name.starts_with(kBelowCommon) || name.starts_with(kCommonObject))
+      return;
     for (const std::string_view key : kOfRanks) {
       if (!name.starts_with(key) || change_.from == change_.to.shape) continue;
       ++left_out_[std::string(key)];
-      return {};
+      return;
     }
-    if (name == kSharding) return add_text(number, layout_name(change_.to.optimizer));
-    if (name == kArguments) return change_arguments(number);
-    const bool is_optimizer =
-        name.find(kDistributed) != std::string_view::npos || name.starts_with(kOptimizer);
-    if (is_optimizer && !keeps_buckets()) return {};  // change_optimizer says it anew
-    keep(number);
-    return {};
-  }
-
-  void keep(size_t number) {
+    if (!keeps_buckets() && name.find(kDistributed) != std::string_view::npos) return;
     exec::ViewObject object;
-    object.name = catalog_.object_name(number);
+    object.name = name;
     object.path = catalog_.texts.at(catalog_.objects[number].path);
     object.object = number;
     result_.objects.push_back(std::move(object));
   }
 
-  exec::ViewObject in_place_of(size_t number, std::string_view content_type,
-                               std::span<const std::byte> bytes) const {
-    exec::ViewObject object;
-    object.name = catalog_.object_name(number);
-    object.path = catalog_.texts.at(catalog_.objects[number].path);
-    object.content_type = content_type;
-    object.object = exec::ViewObject::kOwnBytes;
-    object.bytes.assign(bytes.begin(), bytes.end());
-    return object;
+  Status change_common_state(Value* state) {
+    if (Value* const metadata = state->find("content_metadata"); metadata != nullptr) {
+      if (Value* const kind = metadata->find("distrib_optim_sharding_type"); kind != nullptr)
+        *kind = Value::leaf(fmt::format("\"{}\"", layout_name(change_.to.optimizer)));
+    }
+    if (Value* const arguments = state->find("args"); arguments != nullptr)
+      SHW_RETURN_IF_ERROR(change_arguments(arguments));
+    return keeps_buckets() ? Status() : change_optimizer(state);
   }
 
-  Status add_text(size_t number, std::string_view text) {
-    const std::string json = fmt::format("\"{}\"", text);
-    result_.objects.push_back(
-        in_place_of(number, "application/json", std::as_bytes(std::span(json))));
-    return {};
-  }
-
-  Status change_arguments(size_t number) {
-    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source_.read_object(number, {}));
+  Status change_arguments(Value* arguments) {
     const JobShape& to = change_.to.shape;
     const ArgumentSizes sizes = {
         {"tensor_model_parallel_size", to.tensor},
@@ -182,29 +195,42 @@ class JobStateChanger {
         {"data_parallel_size", to.data},
         {"world_size", to.tensor * to.pipeline * to.data},
     };
-    const std::string_view type = catalog_.texts.at(catalog_.objects[number].content_type);
-    const auto changed = set_argument_sizes(bytes, type, sizes);
+    if (arguments->kind == Value::Kind::kDict) {
+      for (auto& [part, value] : arguments->members) {
+        const auto found = sizes.find(part.text);
+        if (found != sizes.end()) value = Value::leaf(std::to_string(found->second));
+      }
+      return {};
+    }
+    std::string bytes = arguments->json;
+    std::string type = arguments->type;
+    if (arguments->object != exec::ViewObject::kOwnBytes) {
+      SHW_ASSIGN_OR_RETURN(bytes, bytes_of(arguments->object));
+      type = catalog_.texts.at(catalog_.objects[arguments->object].content_type);
+    }
+    const auto changed = set_argument_sizes(std::as_bytes(std::span(bytes)), type, sizes);
     if (!changed.ok()) {
       result_.notes.push_back(fmt::format("the arguments of the old job were kept as they are: {}",
                                           changed.status().message()));
-      keep(number);
       return {};
     }
-    result_.objects.push_back(in_place_of(number, type, *changed));
+    *arguments =
+        Value::leaf(std::string(reinterpret_cast<const char*>(changed->data()), changed->size()));
+    arguments->type = type;
     return {};
   }
 
-  Status change_optimizer() {
-    if (keeps_buckets()) return {};
-    SHW_ASSIGN_OR_RETURN(const Value common,
-                         value_below(source_, path_of({"common", "optimizer"})));
-    if (common.members.empty() && !change_.has_buckets) return {};
+  Status change_optimizer(Value* state) {
+    const Value* const before = state->find("optimizer");
+    if (before == nullptr && !change_.has_buckets) return {};
     ParamGroups groups;
-    std::vector<std::pair<std::string, Value>> others;  // grad_scaler
-    SHW_RETURN_IF_ERROR(collect_common(common, &groups, &others));
+    Others others;
+    if (before != nullptr) SHW_RETURN_IF_ERROR(collect_common(*before, &groups, &others));
     SHW_RETURN_IF_ERROR(collect_objects(&groups, &others));
+    // Of an ordinary optimizer, which no parallel size changes.
+    if (groups.empty() && !change_.has_buckets) return {};
     if (groups.empty())
-      return unknown_form(kOptimizer, "there are no groups of parameters of the optimizer");
+      return unknown_form("optimizer", "there are no groups of parameters of the optimizer");
     Value optimizer = Value::dict();
     if (is_chained()) {
       optimizer.set(0, one_optimizer(groups.dense(), others));
@@ -212,12 +238,13 @@ class JobStateChanger {
     } else {
       optimizer = one_optimizer(groups.together(), others);
     }
-    add_entries(optimizer, path_of({"common", "optimizer"}), &result_.objects);
+    state->set("optimizer", std::move(optimizer));
     return {};
   }
 
-  Value one_optimizer(Value groups,
-                      const std::vector<std::pair<std::string, Value>>& others) const {
+  using Others = std::vector<std::pair<std::string, Value>>;  // grad_scaler
+
+  Value one_optimizer(Value groups, const Others& others) const {
     Value inner = Value::dict();
     inner.set("param_groups", std::move(groups));
     Value optimizer = Value::dict();
@@ -229,19 +256,17 @@ class JobStateChanger {
   }
 
   // One optimizer, or several by their numbers.
-  Status collect_common(const Value& common, ParamGroups* groups,
-                        std::vector<std::pair<std::string, Value>>* others) const {
-    const bool is_chain = std::ranges::any_of(common.members, [](const auto& member) {
+  static Status collect_common(const Value& optimizer, ParamGroups* groups, Others* others) {
+    const bool is_chain = std::ranges::any_of(optimizer.members, [](const auto& member) {
       return member.first.kind != PathPartKind::kText;
     });
-    if (!is_chain) return collect_one(common, groups, others);
-    for (const auto& [part, one] : common.members)
+    if (!is_chain) return collect_one(optimizer, groups, others);
+    for (const auto& [part, one] : optimizer.members)
       SHW_RETURN_IF_ERROR(collect_one(one, groups, others));
     return {};
   }
 
-  Status collect_one(const Value& one, ParamGroups* groups,
-                     std::vector<std::pair<std::string, Value>>* others) const {
+  static Status collect_one(const Value& one, ParamGroups* groups, Others* others) {
     for (const auto& [part, value] : one.members) {
       if (part.text == kShardingOfState || part.text == "param_state") continue;
       if (part.text != "optimizer") {
@@ -249,21 +274,19 @@ class JobStateChanger {
         continue;
       }
       const Value* const found = value.find("param_groups");
-      if (found != nullptr) SHW_RETURN_IF_ERROR(groups->add(*found, kOptimizer));
+      if (found != nullptr) SHW_RETURN_IF_ERROR(groups->add(*found, "optimizer"));
     }
     return {};
   }
 
-  static void add_other(const std::string& key, const Value& value,
-                        std::vector<std::pair<std::string, Value>>* others) {
+  static void add_other(const std::string& key, const Value& value, Others* others) {
     const bool is_there =
         std::ranges::any_of(*others, [&](const auto& each) { return each.first == key; });
     if (!is_there) others->emplace_back(key, value);
   }
 
-  // "[chained_0.]optimizer.distributed.dp_group_idx_0.KEY/shard_0_1": a list with one value.
-  Status collect_objects(ParamGroups* groups,
-                         std::vector<std::pair<std::string, Value>>* others) const {
+  // "[chained_0.]optimizer.distributed.dp_group_idx_0.KEY/shard_0_1".
+  Status collect_objects(ParamGroups* groups, Others* others) const {
     for (size_t i = 0; i < catalog_.objects.size(); ++i) {
       const std::string_view name = catalog_.object_name(i);
       const size_t at = name.find(kDistributed);
@@ -273,13 +296,12 @@ class JobStateChanger {
       if (dot == std::string_view::npos) continue;
       key = key.substr(dot + 1);
       key = key.substr(0, key.rfind("/shard_"));
-      if (key.starts_with("per_bucket_numel") || key == "param_state") continue;
-      SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source_.read_object(i, {}));
-      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      const auto value = value_of_json(text);
-      if (!value.ok() || value->kind != Value::Kind::kList || value->members.size() != 1)
-        return unknown_form(name, "it is no list with one plain value");
-      const Value& one = value->members[0].second;
+      if (key.starts_with("per_bucket_numel")) continue;
+      if (key == "param_state")
+        return unknown_form(name,
+                            "states of dp_zero_gather_scatter are not resharded; load and "
+                            "save them once as fully_reshardable");
+      SHW_ASSIGN_OR_RETURN(const Value one, only_value(i));
       if (key != "optimizer") {
         add_other(std::string(key), one, others);
         continue;

@@ -7,11 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/format/archive/pickle_data.h"
+#include "core/format/archive/pickle_export.h"
+#include "core/format/archive/pickle_reader.h"
+#include "core/format/archive/torch_tensor.h"
 
 namespace shardwright::reshard {
 namespace {
 
 using Json = nlohmann::ordered_json;
+namespace archive = format::archive;
 
 constexpr std::string_view kJsonType = "application/json";
 constexpr size_t kMaxDepth = 64;
@@ -55,6 +60,62 @@ Value convert(const Json& json, size_t depth) {
   return dict;
 }
 
+// A pickle taken apart at its dicts and lists.
+class PickleParts {
+ public:
+  explicit PickleParts(const archive::PickleData& data) : data_(data) {}
+
+  // Depth is bounded. NOLINTNEXTLINE(misc-no-recursion)
+  Result<Value> convert(archive::PickleRef ref, size_t depth) {
+    if (depth < kMaxDepth && data_.kind(ref) == archive::PickleKind::kList &&
+        data_.part_count(ref) > 0) {
+      Value list = Value::list();
+      archive::PickleCursor parts = data_.parts(ref);
+      for (archive::PickleRef part; parts.next(&part);) {
+        SHW_ASSIGN_OR_RETURN(Value value, convert(part, depth + 1));
+        list.append(std::move(value));
+      }
+      return list;
+    }
+    if (depth < kMaxDepth && data_.kind(ref) == archive::PickleKind::kDict &&
+        data_.part_count(ref) > 0 && has_plain_keys(ref))
+      return convert_dict(ref, depth);
+    const archive::ExportedValue value = archive::export_value(data_, ref, &budget_);
+    if (value.content_type == archive::kOpaqueType)
+      return unimplemented(fmt::format("a value that cannot be stored by itself: {}", value.bytes));
+    Value leaf = Value::leaf(value.bytes);
+    if (value.content_type != kJsonType) leaf.type = value.content_type;
+    return leaf;
+  }
+
+ private:
+  bool has_plain_keys(archive::PickleRef ref) const {
+    archive::PickleCursor pairs = data_.pairs(ref);
+    for (archive::PickleRef key, value; pairs.next(&key) && pairs.next(&value);) {
+      const archive::PickleKind kind = data_.kind(key);
+      if (kind != archive::PickleKind::kText && kind != archive::PickleKind::kInteger) return false;
+    }
+    return true;
+  }
+  // NOLINTNEXTLINE(misc-no-recursion)
+  Result<Value> convert_dict(archive::PickleRef ref, size_t depth) {
+    Value dict = Value::dict();
+    archive::PickleCursor pairs = data_.pairs(ref);
+    for (archive::PickleRef key, part; pairs.next(&key) && pairs.next(&part);) {
+      SHW_ASSIGN_OR_RETURN(Value value, convert(part, depth + 1));
+      if (data_.kind(key) == archive::PickleKind::kText) {
+        dict.set(data_.text(key), std::move(value));
+      } else {
+        dict.set(data_.integer(key), std::move(value));
+      }
+    }
+    return dict;
+  }
+
+  const archive::PickleData& data_;
+  uint64_t budget_ = uint64_t{64} << 20;
+};
+
 Value& child(Value* parent, const PathPart& part) {
   if (part.kind == PathPartKind::kPosition) {
     parent->kind = Value::Kind::kList;
@@ -83,7 +144,7 @@ void add_below(const Value& value, std::vector<PathPart>* path,
   object.path = format_path(*path);
   object.object = value.object;
   if (value.object == exec::ViewObject::kOwnBytes) {
-    object.content_type = kJsonType;
+    object.content_type = value.type.empty() ? kJsonType : std::string_view(value.type);
     std::string json = value.json;
     if (value.kind == Value::Kind::kDict) json = "{}";
     if (value.kind == Value::Kind::kList) json = "[]";
@@ -129,6 +190,14 @@ Result<Value> value_of_json(std::string_view text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return invalid_argument("it is no JSON");
   return convert(json, 0);
+}
+
+Result<Value> value_of_pickle(std::span<const std::byte> bytes) {
+  archive::PickleOptions options;
+  options.file = "a nested value";
+  options.vocabulary = archive::torch_vocabulary();
+  SHW_ASSIGN_OR_RETURN(const archive::PickleData data, archive::read_pickle(bytes, options));
+  return PickleParts(data).convert(data.root(), 0);
 }
 
 Result<Value> value_below(const exec::Checkpoint& source, const std::vector<PathPart>& prefix) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,9 @@ namespace shardwright::reshard {
 struct Value {
   enum class Kind : uint8_t { kLeaf, kDict, kList };
   Kind kind = Kind::kLeaf;
-  std::string json = {};                                 // of a leaf
-  size_t object = exec::ViewObject::kOwnBytes;           // a leaf that is stored as it is
+  std::string json = {};                        // of a leaf: JSON text, or bytes of another type
+  std::string type = {};                        // content type of these bytes; empty: JSON
+  size_t object = exec::ViewObject::kOwnBytes;  // a leaf that is stored as it is
   std::vector<std::pair<PathPart, Value>> members = {};  // in their order
 
   static Value leaf(std::string json);
@@ -38,6 +40,10 @@ struct Value {
 // The value whose entries have paths that begin with these parts; a leaf without anything where
 // there are none. INVALID_ARGUMENT for paths that are no paths.
 Result<Value> value_below(const exec::Checkpoint& source, const std::vector<PathPart>& prefix);
+// Of a pickle that is read as data: a leaf of its own for each value that is no dict or list.
+// DATA_LOSS for one that is damaged; UNIMPLEMENTED for values that cannot be stored by themselves,
+// such as tensors.
+Result<Value> value_of_pickle(std::span<const std::byte> bytes);
 // Of JSON text, tagged forms included ({"$map": ...}); INVALID_ARGUMENT for text that is none.
 Result<Value> value_of_json(std::string_view text);
 // An entry for each leaf below the path.

@@ -109,6 +109,17 @@ TEST_F(GoldenReshard, TheArgumentsSayTheNewSizes) {
   EXPECT_NE(pickle, text_of("common.args", "other"));
 }
 
+TEST_F(GoldenReshard, ACommonStateAmongTheDataBecomesCommonPt) {
+  const auto path = exec::test::golden_directory("megatron") / "mc19_tp2_w2" / "ckpt";
+  const format::Location newer{storage::make_posix_storage(path), "", path.string(), path.string()};
+  const auto report =
+      reshard(*reading_, *writing_, newer, target(), to_shape(1), exec::CallContext());
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(text_of("common_state/shard_0_1"), "absent");
+  EXPECT_EQ(text_of("common.iteration"), "58446");
+  EXPECT_EQ(text_of("common.optimizer.param_groups.1.lr"), "0.2");
+}
+
 TEST_F(GoldenReshard, AChunkIsWhatARankOfTheTargetHolds) {
   ASSERT_TRUE(run("gpt_tp2dp2_bf16", to_shape(4, 2)).ok());
   const auto made = exec::Checkpoint::open(*reading_, target());

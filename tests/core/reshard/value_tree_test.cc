@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/format/archive/pickle_writer.h"
 #include "tests/support/expect_failure.h"
 
 namespace shardwright::reshard::test {
@@ -45,6 +46,36 @@ TEST(ValueTree, SetsAndFinds) {
   EXPECT_EQ(dict.find("a")->json, "2");
   EXPECT_EQ(dict.find("7"), nullptr);
   EXPECT_EQ(dict.members.size(), 2U);
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+TEST(ValueTree, TakesPicklesApart) {
+  format::archive::PickleWriter writer(format::archive::PickleProtocol::k2);
+  writer.empty_dict().integer(0).empty_list().real(1.5).append().set_item();
+  writer.text("args").global("argparse", "Namespace").empty_tuple().reduce();
+  writer.empty_dict().text("lr").integer(3).set_item().build().set_item();
+  const std::string pickle = std::move(writer).finish();
+  const auto value = value_of_pickle(bytes_of(pickle));
+  ASSERT_TRUE(value.ok()) << value.status().to_string();
+  const auto entries = entries_of(*value);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0], (std::pair<std::string, std::string>{R"(["common",0,[0]])", "1.5"}));
+  const Value* const args = value->find("args");
+  ASSERT_NE(args, nullptr);
+  EXPECT_EQ(args->type, "application/python-pickle");
+  EXPECT_NE(args->json.find("argparse"), std::string::npos);
+}
+
+TEST(ValueTree, RefusesPicklesThatAreDamagedOrHoldTensors) {
+  EXPECT_FAILURE(value_of_pickle(bytes_of("\x80\x02")).status(), StatusCode::kDataLoss);
+  format::archive::PickleWriter writer(format::archive::PickleProtocol::k2);
+  writer.empty_list().text("storage").persistent_id().append();
+  const std::string pickle = std::move(writer).finish();
+  EXPECT_FAILURE(value_of_pickle(bytes_of(pickle)).status(), StatusCode::kUnimplemented,
+                 "cannot be stored by itself");
 }
 
 TEST(ValueTree, RefusesWhatIsNoJson) {
