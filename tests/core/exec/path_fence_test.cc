@@ -107,8 +107,8 @@ TEST_F(PathFence, ASaveThatMeetsGcWaitsForIt) {
   };
   EXPECT_TRUE(save(1).ok());
   EXPECT_EQ(waits, 3);
-  EXPECT_TRUE(log_.said("gc works on it, the save waits"));
-  EXPECT_TRUE(log_.said("gc has left it, the save goes on"));
+  EXPECT_TRUE(log_.said("somebody works on it, the save waits"));
+  EXPECT_TRUE(log_.said("it is free again, the save goes on"));
   EXPECT_TRUE(stores(*runtime_, location_, make_small_world(1, 1)));
 }
 
