@@ -124,7 +124,7 @@ class UnitMaker {
     into.entries.tensors.push_back(number);
     std::vector<TensorEntry> entries;
     entries.push_back(std::move(entry));
-    return into.state->add_tensors(std::move(entries));
+    return into.state->add_tensors(entries);
   }
 
   Status add_object(size_t number) {

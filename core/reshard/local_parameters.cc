@@ -30,6 +30,7 @@ const std::vector<std::vector<std::string_view>> kJoined = {
 std::vector<Box> chunk_boxes(const plan::Catalog& catalog, size_t tensor) {
   const plan::TensorRecord& record = catalog.tensors[tensor];
   std::vector<Box> boxes;
+  boxes.reserve(static_cast<size_t>(record.chunk_count));
   for (uint64_t k = 0; k < record.chunk_count; ++k)
     boxes.push_back(catalog.chunk_box(record.chunk_begin + k));
   std::ranges::sort(boxes);
@@ -88,12 +89,14 @@ void add_joined(const plan::Catalog& catalog, const std::map<std::string_view, s
       if (!tensors.has_value()) continue;
       // The same place among the chunks of each; they differ in their rows.
       std::vector<std::vector<Box>> boxes;
+      boxes.reserve(tensors->size());
       for (const size_t tensor : *tensors) boxes.push_back(chunk_boxes(catalog, tensor));
       const size_t count = boxes[0].size();
       if (std::ranges::any_of(boxes, [&](const auto& each) { return each.size() != count; }))
         continue;
       for (size_t k = 0; k < count; ++k) {
         std::vector<LocalPart> parts;
+        parts.reserve(tensors->size());
         for (size_t t = 0; t < tensors->size(); ++t) parts.push_back({(*tensors)[t], boxes[t][k]});
         found->push_back(parameter_of(catalog, std::move(parts)));
       }
