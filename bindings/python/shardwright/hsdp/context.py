@@ -117,8 +117,7 @@ class Hsdp:
 
     def settings(self) -> ContextSettings:
         """What it is set to now; units have settings of their own."""
-        names = ("max_inflight_reduce", "prefetch_depth", "is_last_backward")
-        inflight, depth, is_last = (native.shw_hsdp_get_i64(self._handle, settings.key_of_context(name)) for name in names)
+        inflight, depth, is_last = (native.shw_hsdp_get_i64(self._handle, key) for key in settings.CONTEXT_KEYS)
         return ContextSettings(inflight, depth, bool(is_last))
 
     def add_to_state(self, state: State, prefix: str = "", what: str = "params") -> None:

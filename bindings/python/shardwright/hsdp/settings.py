@@ -59,6 +59,10 @@ def keys_of(name: str, value: Any) -> list[tuple[int, int | float]]:
     raise InvalidArgumentError(f"there is no setting {name!r}; there are {', '.join(known)}", {"parameter": name})
 
 
+# Of what ContextSettings holds, in its order.
+CONTEXT_KEYS = tuple(_OF_CONTEXT[name] for name in ("max_inflight_reduce", "prefetch_depth", "is_last_backward"))
+
+
 def key_of_context(name: str) -> int | None:
     """The key of a setting of contexts, None for one of units."""
     return _OF_CONTEXT.get(name)

@@ -208,7 +208,8 @@ def _norms(func: Any, args: Any, given: Any) -> Any:
 
 def _norm(tensor: torch.Tensor, order: float, dtype: torch.dtype | None) -> torch.Tensor:
     if not isinstance(tensor, RaggedTensor):
-        return torch.linalg.vector_norm(tensor, order, dtype=dtype)
+        whole: torch.Tensor = torch.linalg.vector_norm(tensor, order, dtype=dtype)
+        return whole
     local, order = tensor._local_tensor.detach(), float(order)
     found = torch.linalg.vector_norm(local, order, dtype=dtype) if local.numel() > 0 else local.new_zeros((), dtype=dtype)
     if tensor.shard_axis is None:
