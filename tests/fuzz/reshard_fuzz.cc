@@ -2,8 +2,8 @@
 //
 // What a reshard is told and finds. Input: a byte that chooses, then a map, a job, nested values as
 // JSON or as a pickle, arguments as a pickle, or buckets and parameters of small numbers. Values
-// that were taken apart have canonical paths; what is assigned lies in its bucket, and of the places
-// of a group none meet.
+// that were taken apart have canonical paths; what is assigned lies in its bucket, and of the
+// places of a group none meet.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
