@@ -55,11 +55,11 @@ def prepare():
     moe_utils.te_general_gemm = None
     from megatron.core.dist_checkpointing.strategies import async_utils, filesystem_async
     for module in (async_utils, filesystem_async):
-        module.mp = _WithoutFork(module.mp)
+        module.mp = WithoutFork(module.mp)
     _mend_steps()
 
 
-class _WithoutFork:
+class WithoutFork:
     """multiprocessing for megatron-core's own writer: it forks, and the fork of a process with threads may wait for ever on a
     lock that one of them held. Its writers are threads here."""
 

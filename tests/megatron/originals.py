@@ -2,12 +2,14 @@
 """megatron-core as it is installed, able to run without a GPU: two functions of torch.cuda are replaced. Its writers are
 threads here: it forks them, and the fork of a process with threads hangs by chance on a lock that one of them held."""
 import importlib.util
-import queue
-import threading
-import types
+import sys
 import warnings
+from pathlib import Path
 
 import torch
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "megatron_gpt"))
+from cpu_megatron import WithoutFork  # noqa: E402: the example's
 
 
 def is_installed():
@@ -16,21 +18,6 @@ def is_installed():
         return importlib.util.find_spec("megatron.core") is not None
     except ModuleNotFoundError:
         return False
-
-
-class WithoutFork:
-    """multiprocessing as megatron-core's writer uses it."""
-
-    def __init__(self, multiprocessing):
-        self.multiprocessing = multiprocessing
-
-    def __getattr__(self, name):
-        return getattr(self.multiprocessing, name)
-
-    def get_context(self, kind):
-        if kind != "fork":
-            return self.multiprocessing.get_context(kind)
-        return types.SimpleNamespace(Queue=queue.Queue, JoinableQueue=queue.Queue, Process=threading.Thread)
 
 
 def modules():
