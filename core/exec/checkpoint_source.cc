@@ -7,65 +7,10 @@
 #include <numeric>
 
 #include "core/exec/read_back_internal.h"
+#include "core/layout/flat_range.h"
 
 namespace shardwright::exec::internal {
 namespace {
-
-// The boxes that elements [begin, end) of a row-major tensor are, in their order: parts of rows at
-// both ends, whole rows between them, dimension by dimension.
-class LinearBoxes {
- public:
-  explicit LinearBoxes(std::span<const int64_t> shape)
-      : shape_(shape), strides_(shape.size() + 1, 1) {
-    for (size_t d = shape.size(); d-- > 0;) strides_[d] = strides_[d + 1] * shape[d];
-  }
-
-  std::vector<Box> of(int64_t begin, int64_t end) {
-    boxes_.clear();
-    Box box{Dims(shape_.size(), 0), Dims(shape_.size(), 1)};
-    add(0, begin, end, &box);
-    return std::move(boxes_);
-  }
-
- private:
-  // Elements of the part of the tensor that the box fixes in dimensions below d.
-  void add(size_t d, int64_t begin, int64_t end, Box* box) {
-    if (begin >= end) return;
-    if (begin == 0 && end == strides_[d]) return add_rest(d, box);
-    const int64_t row = strides_[d + 1];
-    const int64_t first = begin / row;
-    const int64_t last = (end - 1) / row;
-    if (first == last) return add_row(d, first, begin - first * row, end - first * row, box);
-    const int64_t whole_begin = begin % row == 0 ? first : first + 1;
-    const int64_t whole_end = end % row == 0 ? last + 1 : last;
-    if (whole_begin != first) add_row(d, first, begin - first * row, row, box);
-    if (whole_begin < whole_end) {
-      box->offsets[d] = whole_begin;
-      box->sizes[d] = whole_end - whole_begin;
-      add_rest(d + 1, box);
-      box->sizes[d] = 1;
-    }
-    if (whole_end <= last) add_row(d, last, 0, end - last * row, box);
-  }
-  void add_row(size_t d, int64_t index, int64_t begin, int64_t end, Box* box) {
-    box->offsets[d] = index;
-    box->sizes[d] = 1;
-    add(d + 1, begin, end, box);
-  }
-  // All of the dimensions from d on.
-  void add_rest(size_t d, Box* box) {
-    Box whole = *box;
-    for (; d < shape_.size(); ++d) {
-      whole.offsets[d] = 0;
-      whole.sizes[d] = shape_[d];
-    }
-    boxes_.push_back(std::move(whole));
-  }
-
-  std::span<const int64_t> shape_;
-  std::vector<int64_t> strides_;  // elements of one index of dimension d - 1
-  std::vector<Box> boxes_;
-};
 
 // Least elements whose bits are whole bytes.
 int64_t whole_elements(DType dtype) {
@@ -110,15 +55,17 @@ Status CheckpointSource::add_tensor_run(const WantedRun& run, Pending* pending) 
     around.to = run.to;
     to = around.bytes;
   }
-  for (Box& box : LinearBoxes(shape).of(static_cast<int64_t>(begin) * unit,
-                                        static_cast<int64_t>(end) * unit)) {
-    const auto bytes = static_cast<size_t>(box_element_count(box) / unit) * unit_bytes;
+  std::vector<Piece> pieces;
+  append_flat_range({Dims(offsets), Dims(shape)},
+                    {static_cast<int64_t>(begin) * unit, static_cast<int64_t>(end - begin) * unit},
+                    &pieces);
+  for (Piece& piece : pieces) {
+    const auto bytes = static_cast<size_t>(box_element_count(piece.box) / unit) * unit_bytes;
     TensorView view;
     view.data = to.data();
     view.dtype = dtype;
-    view.shape = box.sizes;
-    for (size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += offsets[d];
-    pending->reads.push_back({entries_.tensors[item.entry], std::move(box), std::move(view)});
+    view.shape = piece.box.sizes;
+    pending->reads.push_back({entries_.tensors[item.entry], std::move(piece.box), std::move(view)});
     to = to.subspan(bytes);
   }
   return {};

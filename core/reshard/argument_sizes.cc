@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/format/archive/pickle_copy.h"
+#include "core/format/archive/pickle_export.h"
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/torch_tensor.h"
 
@@ -16,7 +17,7 @@ namespace archive = format::archive;
 Result<std::vector<std::byte>> set_argument_sizes(std::span<const std::byte> bytes,
                                                   std::string_view content_type,
                                                   const ArgumentSizes& sizes) {
-  if (content_type != "application/python-pickle")
+  if (content_type != archive::kPickleType)
     return unimplemented(fmt::format("arguments stored as '{}'", content_type));
   archive::PickleOptions options;
   options.file = "arguments";

@@ -15,9 +15,8 @@ constexpr int64_t kSlabBytes = int64_t{8} << 20;
 // Parts of a box of at most about kSlabBytes, in row-major order: rows of the first dimension that
 // has several.
 std::vector<Box> slabs_of(const Box& box, int64_t element_bits) {
-  size_t d = 0;
-  while (d + 1 < box.sizes.size() && box.sizes[d] == 1) ++d;
   if (box.sizes.empty()) return {box};
+  const size_t d = row_dimension(box);
   const int64_t row_elements = box_element_count(box) / std::max<int64_t>(1, box.sizes[d]);
   const int64_t row_bytes = std::max<int64_t>(1, row_elements * element_bits / 8);
   const int64_t rows = std::max<int64_t>(8, kSlabBytes / row_bytes / 8 * 8);

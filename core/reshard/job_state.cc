@@ -9,16 +9,16 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/archive/pickle_export.h"
+#include "core/format/megatron/unsharded_state.h"
 #include "core/reshard/argument_sizes.h"
 #include "core/reshard/value_tree.h"
 
 namespace shardwright::reshard {
 namespace {
 
-constexpr std::string_view kCommon = "common";  // entries of common.pt
-constexpr std::string_view kBelowCommon = "common.";
+using format::megatron::kCommonKey;  // entries of common.pt
 constexpr std::string_view kCommonObject = "common_state/shard_";
-constexpr std::string_view kPickle = "application/python-pickle";
 constexpr std::string_view kShardingOfState = "param_state_sharding_type";
 constexpr std::string_view kDistributed = "optimizer.distributed.dp_group_idx_";
 // What tells groups of parameters apart when they are loaded.
@@ -120,7 +120,7 @@ class JobStateChanger {
     SHW_ASSIGN_OR_RETURN(Value state, read_common_state());
     for (size_t i = 0; i < catalog_.objects.size(); ++i) keep_or_leave_out(i);
     SHW_RETURN_IF_ERROR(change_common_state(&state));
-    if (!state.members.empty()) add_entries(state, path_of({kCommon}), &result_.objects);
+    if (!state.members.empty()) add_entries(state, path_of({kCommonKey}), &result_.objects);
     for (const auto& [key, count] : left_out_)
       result_.notes.push_back(
           fmt::format("{} objects '{}' belong to ranks of the old job and were "
@@ -143,8 +143,9 @@ class JobStateChanger {
     const std::string_view name = catalog_.object_name(object);
     const std::string_view type = catalog_.texts.at(catalog_.objects[object].content_type);
     SHW_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(object));
-    Result<Value> list =
-        type == kPickle ? value_of_pickle(std::as_bytes(std::span(bytes))) : value_of_json(bytes);
+    Result<Value> list = type == format::archive::kPickleType
+                             ? value_of_pickle(std::as_bytes(std::span(bytes)))
+                             : value_of_json(bytes);
     if (!list.ok() || list->kind != Value::Kind::kList || list->members.size() != 1)
       return unknown_form(name,
                           list.ok() ? "it is no list with one value" : list.status().message());
@@ -156,13 +157,12 @@ class JobStateChanger {
     for (size_t i = 0; i < catalog_.objects.size(); ++i) {
       if (catalog_.object_name(i).starts_with(kCommonObject)) return only_value(i);
     }
-    return value_below(source_, path_of({kCommon}));
+    return value_below(source_, path_of({kCommonKey}));
   }
 
   void keep_or_leave_out(size_t number) {
     const std::string_view name = catalog_.object_name(number);
-    if (name == kCommon || name.starts_with(kBelowCommon) || name.starts_with(kCommonObject))
-      return;
+    if (format::megatron::is_common(name) || name.starts_with(kCommonObject)) return;
     for (const std::string_view key : kOfRanks) {
       if (!name.starts_with(key) || change_.from == change_.to.shape) continue;
       ++left_out_[std::string(key)];

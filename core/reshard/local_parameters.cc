@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/format/megatron/unsharded_state.h"
 
 namespace shardwright::reshard {
 namespace {
@@ -43,14 +44,6 @@ LocalParameter parameter_of(const plan::Catalog& catalog, std::vector<LocalPart>
   for (const LocalPart& part : parts) parameter.elements += box_element_count(part.box);
   parameter.parts = std::move(parts);
   return parameter;
-}
-
-// The dimension in which rows of a parameter are shared out: the first one of which a chunk has
-// more than one index; those in front of it number layers and experts.
-size_t row_dimension(const Box& box) {
-  size_t d = 0;
-  while (d + 1 < box.sizes.size() && box.sizes[d] == 1) ++d;
-  return d;
 }
 
 // Chunk and chunk half of the tensor further on make one parameter.
@@ -106,11 +99,17 @@ void add_joined(const plan::Catalog& catalog, const std::map<std::string_view, s
 
 }  // namespace
 
+size_t row_dimension(const Box& box) {
+  size_t d = 0;
+  while (d + 1 < box.sizes.size() && box.sizes[d] == 1) ++d;
+  return d;
+}
+
 bool is_of_model(std::string_view name) {
-  for (const std::string_view other : {"optimizer.", "chained_", "common.", "common_state"}) {
+  for (const std::string_view other : {"optimizer.", "chained_", "common_state"}) {
     if (name.starts_with(other)) return false;
   }
-  return name != "common";
+  return !format::megatron::is_common(name);
 }
 
 std::string LocalParameter::text(const plan::Catalog& catalog) const {

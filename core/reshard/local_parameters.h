@@ -34,6 +34,9 @@ struct LocalParameter {
   std::string text(const plan::Catalog& catalog) const;  // "'decoder.w' [0:1, 0:64]"
 };
 
+// The dimension in which rows of a parameter are shared out: the first one of which a chunk has
+// more than one index; those in front of it number layers and experts. The box has dimensions.
+size_t row_dimension(const Box& box);
 // Whether an entry is of the model: neither of the optimizer nor common state.
 bool is_of_model(std::string_view name);
 

@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/exec/checkpoint_view.h"
+#include "core/format/megatron/megatron_format.h"
 #include "core/reshard/contents.h"
 #include "core/reshard/job_state.h"
 #include "core/reshard/target_grid.h"
@@ -31,7 +32,7 @@ class Resharding {
 
   Result<exec::Report> run(const format::Location& place) {
     SHW_ASSIGN_OR_RETURN(source_, exec::Checkpoint::open(reading_, place));
-    if (source_->opened().format_name() != "megatron")
+    if (source_->opened().format_name() != format::megatron::kFormatName)
       return invalid_argument(fmt::format("'{}' is a checkpoint of format {}; only those of "
                                           "Megatron have parallel sizes to change",
                                           escape_text(format::shown_path(place)),
@@ -209,13 +210,13 @@ class Resharding {
   Result<exec::Report> write(const std::shared_ptr<const exec::Checkpoint>& view,
                              const TargetGrid& grid) {
     exec::ConvertOptions convert = options_.convert;
-    convert.format = "megatron";
+    convert.format = format::megatron::kFormatName;
     return exec::convert(writing_, view, &grid, target_, convert, call_);
   }
 
   Result<exec::Report> planned(const exec::Checkpoint& view) const {
     exec::Report report;
-    report.format = "megatron";
+    report.format = format::megatron::kFormatName;
     report.path = format::shown_path(target_);
     report.tensors = view.catalog().tensors.size();
     report.objects = view.catalog().objects.size();

@@ -18,7 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace archive = format::archive;
 
-constexpr std::string_view kJsonType = "application/json";
 constexpr size_t kMaxDepth = 64;
 
 std::string dump(const Json& json) {
@@ -84,7 +83,7 @@ class PickleParts {
     if (value.content_type == archive::kOpaqueType)
       return unimplemented(fmt::format("a value that cannot be stored by itself: {}", value.bytes));
     Value leaf = Value::leaf(value.bytes);
-    if (value.content_type != kJsonType) leaf.type = value.content_type;
+    if (value.content_type != archive::kJsonType) leaf.type = value.content_type;
     return leaf;
   }
 
@@ -144,7 +143,7 @@ void add_below(const Value& value, std::vector<PathPart>* path,
   object.path = format_path(*path);
   object.object = value.object;
   if (value.object == exec::ViewObject::kOwnBytes) {
-    object.content_type = value.type.empty() ? kJsonType : std::string_view(value.type);
+    object.content_type = value.type.empty() ? archive::kJsonType : std::string_view(value.type);
     std::string json = value.json;
     if (value.kind == Value::Kind::kDict) json = "{}";
     if (value.kind == Value::Kind::kList) json = "[]";
@@ -214,7 +213,7 @@ Result<Value> value_below(const exec::Checkpoint& source, const std::vector<Path
     Value* at = &root;
     for (size_t p = prefix.size(); p < parts.size(); ++p) at = &child(at, parts[p]);
     at->object = i;
-    if (catalog.texts.at(catalog.objects[i].content_type) != kJsonType) continue;
+    if (catalog.texts.at(catalog.objects[i].content_type) != archive::kJsonType) continue;
     SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source.read_object(i, {}));
     at->json.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     at->object = exec::ViewObject::kOwnBytes;

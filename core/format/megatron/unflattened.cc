@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/format/megatron/flat_boxes.h"
 #include "core/integrity/crc32.h"
+#include "core/layout/flat_range.h"
 #include "core/plan/catalog.h"
 
 namespace shardwright::format::megatron {
@@ -151,15 +152,17 @@ class Unflattener {
           return invalid_argument(fmt::format("chunk {} is no range of one box", box_text(chunk)));
         box.offsets[d] = chunk.offsets[d] * sizes[d];
       }
-      const auto boxes = flat_boxes(box, {chunk.offsets[sizes.size()], chunk.sizes[sizes.size()]});
+      std::vector<shardwright::Piece> boxes;
+      append_flat_range(box, {chunk.offsets[sizes.size()], chunk.sizes[sizes.size()]}, &boxes);
       SHW_RETURN_IF_ERROR(count(boxes.size()));
       if (boxes.size() > 1) contents_.cut.push_back(c);
-      for (const FlatBox& each : boxes) {
+      for (const shardwright::Piece& each : boxes) {
         const auto element_bytes = static_cast<uint64_t>(bits / 8);
         const auto elements = static_cast<uint64_t>(box_element_count(each.box));
         chunks->push_back({each.box, stored_.place_of(t, c)});
-        contents_.pieces.push_back({c, static_cast<uint64_t>(each.first) * element_bytes,
-                                    elements * element_bytes, boxes.size() == 1});
+        contents_.pieces.push_back(
+            {c, static_cast<uint64_t>(each.local_offset_elements) * element_bytes,
+             elements * element_bytes, boxes.size() == 1});
       }
     }
     return {};

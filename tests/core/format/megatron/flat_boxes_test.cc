@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/layout/flat_range.h"
 #include "tests/support/random_source.h"
 
 namespace shardwright::format::megatron {
@@ -32,16 +33,17 @@ std::vector<int64_t> numbers_of(const Box& box, const Box& part) {
 }
 
 // The boxes give the elements of the range, once each and in their order.
-void expect_range(const Box& box, FlatRange range) {
-  const auto boxes = flat_boxes(box, range);
+void expect_range(const Box& box, IndexRange range) {
+  std::vector<Piece> boxes;
+  append_flat_range(box, range, &boxes);
   int64_t next = range.begin;
-  for (const FlatBox& each : boxes) {
-    EXPECT_EQ(each.first, next - range.begin);
+  for (const Piece& each : boxes) {
+    EXPECT_EQ(each.local_offset_elements, next - range.begin);
     for (const int64_t number : numbers_of(box, each.box)) {
-      ASSERT_EQ(number, next++) << box_text(box) << " from " << range.begin << ", " << range.count;
+      ASSERT_EQ(number, next++) << box_text(box) << " from " << range.begin << ", " << range.size;
     }
   }
-  EXPECT_EQ(next, range.begin + range.count);
+  EXPECT_EQ(next, range.begin + range.size);
   EXPECT_LE(boxes.size(), std::max<size_t>(1, 2 * box.sizes.size()) - (box.sizes.empty() ? 0 : 1));
 }
 
