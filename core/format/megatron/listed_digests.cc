@@ -19,7 +19,7 @@ constexpr size_t kHexDigits = 64;
 constexpr size_t kShownDigits = 16;
 constexpr size_t kReadBytes = size_t{1} << 20;
 
-Status wrong(std::string_view what) {
+Status wrong_digests(std::string_view what) {
   return data_loss(fmt::format("file '{}' {}", kIntegrityName, what))
       .with_detail("file", kIntegrityName);
 }
@@ -41,7 +41,7 @@ class IntegrityTexts final : public JsonSink {
   Status open(bool is_object) override {
     if (depth_ == 1) {
       in_files_ = key_ == "files";
-      if (in_files_ && !is_object) return wrong("has no mapping of files");
+      if (in_files_ && !is_object) return wrong_digests("has no mapping of files");
       has_files_ = has_files_ || in_files_;
     }
     if (depth_ == 2 && in_files_) return no_digest();
@@ -62,7 +62,7 @@ class IntegrityTexts final : public JsonSink {
     if (depth_ != 2 || !in_files_) return {};
     if (!is_plain_name(key_) || !is_hex(value)) return no_digest();
     const bool is_new = files_.emplace(key_, std::move(value)).second;
-    return is_new ? Status() : wrong(fmt::format("has '{}' twice", shown(key_)));
+    return is_new ? Status() : wrong_digests(fmt::format("has '{}' twice", shown(key_)));
   }
   Status natural(uint64_t) override { return depth_ == 2 && in_files_ ? no_digest() : Status(); }
   Status other(std::string_view) override {
@@ -70,7 +70,7 @@ class IntegrityTexts final : public JsonSink {
   }
 
   Result<std::map<std::string, std::string>> take() {
-    if (algorithm_.empty() || !has_files_) return wrong("names no algorithm, or no files");
+    if (algorithm_.empty() || !has_files_) return wrong_digests("names no algorithm, or no files");
     if (algorithm_ != "sha256") {
       return unimplemented(fmt::format("file '{}' has digests by '{}', and sha256 is compared",
                                        kIntegrityName, shown(algorithm_)))
@@ -80,7 +80,9 @@ class IntegrityTexts final : public JsonSink {
   }
 
  private:
-  Status no_digest() const { return wrong(fmt::format("has no digest for '{}'", shown(key_))); }
+  Status no_digest() const {
+    return wrong_digests(fmt::format("has no digest for '{}'", shown(key_)));
+  }
 
   size_t depth_ = 0;
   bool in_files_ = false;
@@ -129,7 +131,7 @@ Result<std::map<std::string, std::string>> decode_integrity(std::span<const std:
   IntegrityTexts texts;
   const Status read =
       read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kMaxDepth, &texts);
-  if (!read.ok()) return read.detail("file").empty() ? wrong(read.message()) : read;
+  if (!read.ok()) return read.detail("file").empty() ? wrong_digests(read.message()) : read;
   return texts.take();
 }
 

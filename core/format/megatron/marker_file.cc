@@ -18,7 +18,7 @@ constexpr std::string_view kShardedVersion = "sharded_backend_version";
 constexpr std::string_view kCommon = "common_backend";
 constexpr std::string_view kCommonVersion = "common_backend_version";
 
-Status wrong(std::string_view what) {
+Status wrong_marker(std::string_view what) {
   return data_loss(fmt::format("file '{}': {}", kMarkerName, what))
       .with_detail("file", kMarkerName)
       .with_detail("hint",
@@ -62,7 +62,7 @@ class TopScalars final : public JsonSink {
   Status scalar(std::string value) { return depth_ == 1 ? keep(std::move(value)) : Status(); }
   Status keep(std::string value) {
     const bool is_first = values_.try_emplace(key_, std::move(value)).second;
-    return is_first ? Status() : wrong(fmt::format("it has '{}' twice", shown(key_)));
+    return is_first ? Status() : wrong_marker(fmt::format("it has '{}' twice", shown(key_)));
   }
 
   size_t depth_ = 0;
@@ -75,7 +75,7 @@ Status check_backend(const TopScalars& marker, std::pair<std::string_view, std::
                      std::string_view backend) {
   const std::string found = marker.value(keys.first);
   if (found.find('\'') == std::string::npos)
-    return wrong(fmt::format("{} is {}, not a text", keys.first, found));
+    return wrong_marker(fmt::format("{} is {}, not a text", keys.first, found));
   if (found != fmt::format("'{}'", backend)) {
     return not_read(
         fmt::format("its {} is {}, and only '{}' is read", keys.first, found, backend),
@@ -86,8 +86,8 @@ Status check_backend(const TopScalars& marker, std::pair<std::string_view, std::
   if (version == "1") return {};
   if (version.empty() || version.find_first_not_of("0123456789") != std::string::npos ||
       version == "0") {
-    return wrong(fmt::format("{} is {}, not a version", keys.second,
-                             version.empty() ? "not there" : version));
+    return wrong_marker(fmt::format("{} is {}, not a version", keys.second,
+                                    version.empty() ? "not there" : version));
   }
   return not_read(fmt::format("its {} is {}, and 1 is read", keys.second, version),
                   "use a newer shardwright, or save it with an older megatron-core");
@@ -106,9 +106,9 @@ Result<MarkerFile> decode_marker(std::span<const std::byte> bytes) {
   TopScalars top;
   const Status read =
       read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kMaxMarkerDepth, &top);
-  if (!read.ok()) return read.detail("file").empty() ? wrong(read.message()) : read;
+  if (!read.ok()) return read.detail("file").empty() ? wrong_marker(read.message()) : read;
   if (top.value(kSharded).empty())
-    return wrong(fmt::format("it has no {}, so it is no metadata of Megatron", kSharded));
+    return wrong_marker(fmt::format("it has no {}, so it is no metadata of Megatron", kSharded));
   SHW_RETURN_IF_ERROR(check_backend(top, {kSharded, kShardedVersion}, "torch_dist"));
   MarkerFile marker;
   marker.has_common_file = !top.value(kCommon).empty();
