@@ -20,7 +20,7 @@ from driver import floors, machine, rounds, worker  # noqa: E402
 
 ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
          "read_one", "open_index", "save_disk", "load_disk", "torch_files", "convert", "save_ranks", "load_ranks", "async_block",
-         "interference", "hsdp_collectives", "hsdp_step", "hsdp_overlap", "hsdp_overhead",
+         "interference", "megatron_save", "megatron_load", "megatron_reshard", "hsdp_collectives", "hsdp_step", "hsdp_overlap", "hsdp_overhead",
          "peak_memory"]
 
 

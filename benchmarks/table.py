@@ -36,6 +36,15 @@ def blocking(line):
             ratio(line["first_ratio"])]
 
 
+def saved_first(line):
+    return [*disk(line), milliseconds(line["first_s"])]
+
+
+def resharded(line):
+    rss = f"{line['rss_of_program_bytes'] / (1 << 20):,.0f} MiB" if "rss_of_program_bytes" in line else "-"
+    return [*disk(line), rss]
+
+
 def interfering(line):
     return [str(line["threads"]), spread(line, "s", milliseconds), milliseconds(line["save_s"]),
             " ".join(f"{line[f'slow_{n}']:.2f}" for n in range(1, 9))]
@@ -78,6 +87,10 @@ TABLES = [
                             "its share of a fresh copy"], blocking, True),
     ("interference", None, ["threads", "training lost, median (min - max)", "the save took",
                              "steps beside it over a step alone"], interfering, True),
+    ("megatron_save", "save", [*DISK, "first save"], saved_first, True),
+    ("megatron_save", "save_async", [*DISK, "first save"], saved_first, True),
+    ("megatron_load", None, ["wanted", "cache", *DISK, "read / stored"], loaded_by_ranks, "world"),
+    ("megatron_reshard", None, [*DISK, "most memory of the program"], resharded, True),
     ("hsdp_collectives", None, DISK, disk, True),
     ("hsdp_step", None, ["time, median (min - max)", "most memory of a rank", "bits of one process"], stepping, True),
     ("hsdp_overlap", None, ["time, median (min - max)", "alone", "waits for others"], overlapping, True),

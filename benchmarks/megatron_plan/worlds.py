@@ -15,6 +15,21 @@ def expert_shards(params, kinds):
         for layer in range(layers) for expert in held] for key in range(params["keys"])}
 
 
+def state_dict(params, kinds):
+    """The same as a model has them: by layer and expert."""
+    leaves = expert_shards(params, kinds)
+    held = params["experts"] // params["expert_ranks"]
+    return {f"layers.{layer}": {f"experts.{expert}": {key: shards[layer * held + expert] for key, shards in leaves.items()}
+                                for expert in range(held)} for layer in range(params["layers"])}
+
+
+def simulate_ranks(ranks):
+    """A default group without transport."""
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=ranks)
+
+
 def is_whole_plan(params, items):
     """True when the items are the boxes of expert_shards, each once."""
     held = range(params["experts"] // params["expert_ranks"])
