@@ -12,17 +12,17 @@ class Contender(RanksLoad):
         super().setup()
         self.versions = self.versions | own
 
-    def described(self, state, layout):
-        return megatron.described(self.package.ShardedTensor, self.locals_of(state), layout, self.rank, self.world)
-
     def save(self, state):
         if self.rank == 0:
             os.makedirs(self.path, exist_ok=True)
         self.meet()
-        self.save_rows(self.described(state, "rows"))
+        package = self.saver()
+        tensors = self.locals_of(state)
+        package.save(megatron.described(package.ShardedTensor, tensors, "rows", self.rank, self.world), self.path)
 
-    def save_rows(self, described):
-        self.package.save(described, self.path)
+    def saver(self):
+        return self.package
 
     def load(self, target):
-        self.package.load(self.described(target, self.params["layout"]), self.path)
+        tensors, layout = self.locals_of(target), self.params["layout"]
+        self.package.load(megatron.described(self.package.ShardedTensor, tensors, layout, self.rank, self.world), self.path)

@@ -5,7 +5,7 @@ from megatron_load import shardwright
 
 
 class Contender(shardwright.Contender):
-    def save_rows(self, described):
+    def saver(self):
         package, _, _, versions = megatron.theirs(threads=True)
         self.versions = self.versions | versions
-        package.save(described, self.path)
+        return package

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `shardwright reshard`."""
+import json
 import os
 import subprocess
+import sys
 
 import shardwright
 from driver import megatron, states
@@ -20,19 +22,28 @@ class Contender(InOneProcess):
     def source_tree(self, state):
         return contents.of_ranks(self.package, state, self.params)
 
+    def setup(self):
+        # As a module: a program's own folder would come first, and a file in it is named like the package.
+        self.watched = subprocess.Popen([sys.executable, "-m", "megatron_reshard.watched"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        super().setup()
+
     def run(self):
         program = os.path.join(self.params["build"], "bin", "shardwright")
         command = [program, "reshard", self.source, self.target, "--tp", "1", "--memory", str(self.params["memory"]),
                    "--threads", str(self.threads)] + ([] if self.params["compare"] else ["--no-compare"])
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-        self.most = max(self.most, used.ru_maxrss * 1024)
+        used = self.call(command)
+        if used["code"]:
+            raise RuntimeError(f"{' '.join(command)} ended with {used['code']}")
+        self.most = max(self.most, used["rss_bytes"])
         allowed = self.params["memory"] + BESIDE_BUDGET
-        return {"cpu_s": used.ru_utime + used.ru_stime, "rss_of_program_bytes": self.most, "allowed_bytes": allowed,
+        return {"cpu_s": used["cpu_s"], "rss_of_program_bytes": self.most, "allowed_bytes": allowed,
                 "share_of_allowed": self.most / allowed}
+
+    def call(self, command):
+        self.watched.stdin.write(json.dumps(command) + "\n")
+        self.watched.stdin.flush()
+        return json.loads(self.watched.stdout.readline())
 
     def found(self):
         with shardwright.open(self.target) as stored:
