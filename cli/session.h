@@ -49,6 +49,7 @@ void add_show(CLI::App& app, Session& session, Run* run);
 void add_verify(CLI::App& app, Session& session, Run* run);
 void add_scan(CLI::App& app, Session& session, Run* run);
 void add_digest(CLI::App& app, Session& session, Run* run);
+void add_diff(CLI::App& app, Session& session, Run* run);
 void add_plan(CLI::App& app, Session& session, Run* run);
 void add_convert(CLI::App& app, Session& session, Run* run);
 void add_reshard(CLI::App& app, Session& session, Run* run);
