@@ -6,7 +6,6 @@
 #include "core/hsdp/global_norm_internal.h"
 #include "core/hsdp/group_gradients_internal.h"
 #include "core/hsdp/runtime_internal.h"
-#include "core/tensor/ordered_add.h"
 
 namespace shardwright::hsdp {
 
@@ -97,8 +96,8 @@ Status Hsdp::scale_gradients(double factor) {
     SHW_RETURN_IF_ERROR(runtime_->finish_all_reductions());
     for (const auto& unit : units_)
       for (internal::GroupGradients* group : unit->gradients())
-        SHW_RETURN_IF_ERROR(
-            scale_elements(group->group().dtypes().gradient, factor, group->shard_gradients()));
+        SHW_RETURN_IF_ERROR(runtime_->work().scale(group->group().dtypes().gradient, factor,
+                                                   group->shard_gradients()));
     return {};
   });
 }
