@@ -26,6 +26,11 @@ Hsdp::~Hsdp() {
 Result<Unit*> Hsdp::create_unit(std::string name, const UnitOptions& options,
                                 const UnitSettings& settings) {
   SHW_RETURN_IF_ERROR(runtime_->check_usable());
+  if (options.offload && !runtime_->device().is_host())
+    return unimplemented(fmt::format(
+        "unit '{}' keeps its shards in memory of the host, which device '{}' does not have: make "
+        "it without offload",
+        name, runtime_->device().name()));
   auto made = std::make_unique<Unit>(*runtime_, units_.size(), std::move(name), options);
   SHW_RETURN_IF_ERROR(made->set_settings(settings));
   units_.reserve(units_.size() + 1);

@@ -12,6 +12,25 @@ uint64_t bytes_of(DType dtype, int64_t elements) {
   return static_cast<uint64_t>(dtype_bits(dtype)) / 8 * static_cast<uint64_t>(elements);
 }
 
+// Known before anything is allocated, and on all ranks: what the device would not convert later.
+Status check_conversions(const device::LaneDevice& device, const std::string& unit,
+                         const DTypePolicy& dtypes) {
+  if (device.is_host()) return {};
+  for (const auto& [from, to] :
+       {std::pair(dtypes.stored, dtypes.compute), std::pair(dtypes.compute, dtypes.reduce),
+        std::pair(dtypes.reduce, dtypes.gradient)}) {
+    if (from == to || from == DType::kInvalid || to == DType::kInvalid) continue;
+    device::ElementCopy copy;
+    copy.source_dtype = from;
+    copy.target_dtype = to;
+    Status possible = device::check_element_copy(copy);
+    if (!possible.ok())
+      return std::move(possible).annotated(
+          fmt::format("unit '{}' on device '{}'", unit, device.name()));
+  }
+  return {};
+}
+
 }  // namespace
 
 UnitGroup::UnitGroup(const Owner& owner, UnitLayout layout, const DTypePolicy& dtypes)
@@ -25,6 +44,7 @@ Result<std::unique_ptr<UnitGroup>> UnitGroup::create(const Owner& owner, const D
                                                      LayoutMode mode,
                                                      std::vector<ParameterSpec> specs,
                                                      std::vector<size_t> numbers) {
+  SHW_RETURN_IF_ERROR(check_conversions(owner.runtime->device(), *owner.unit_name, dtypes));
   const int32_t axis = owner.runtime->options().shard_axis;
   const int32_t world = owner.runtime->mesh().axis_size(axis);
   SHW_ASSIGN_OR_RETURN(UnitLayout layout, UnitLayout::create(std::move(specs), world, mode));
