@@ -27,6 +27,7 @@ Status LocalGradient::add(UnitMemory& memory, device::MemoryWork& work, UnitId u
       SHW_RETURN_IF_ERROR(work.add_cast(gradient.dtype, gradient.bytes, accumulation, sum.bytes()));
     sum_ = std::move(sum);
     bytes_ = {accumulation, sum_.bytes()};
+    if (owner_ != nullptr) SHW_RETURN_IF_ERROR(work.finish());
     owner_.reset();
     is_sum_ = true;
     return {};

@@ -338,6 +338,8 @@ Result<std::unique_ptr<internal::UnitReduction>> Unit::pack_gradients() {
                          internal::GroupReduction::pack(*each, plan));
     if (group != nullptr) reduction->add(std::move(group));
   }
+  // Their owners may use the memory again.
+  if (const Status packed = runtime_.work().finish(); !packed.ok()) return runtime_.fail(packed);
   for (const auto& each : gradients_) each->clear_local();
   return reduction;
 }
