@@ -123,7 +123,8 @@ Status Assignment::find_slots(size_t number, std::vector<Slot>* slots) {
   int64_t begin = 0;
   int64_t origin = 0;  // of the bucket
   int64_t end = 0;     // of the last parameter
-  while (begin < bucket(number).elements) {
+  const int64_t elements = bucket(number).elements;
+  while (begin < elements || (bucket(number).is_gathered && end < elements)) {
     SHW_ASSIGN_OR_RETURN(const bool is_pad, is_pad_between(number, end, begin));
     Result<Slot> slot = is_pad ? slot_at(number, begin) : slot_at(number, end);
     if (bucket(number).is_gathered && is_pad && !slot.ok() && end != begin &&
@@ -144,6 +145,7 @@ Status Assignment::find_slots(size_t number, std::vector<Slot>* slots) {
 // parameter ended.
 Result<bool> Assignment::is_pad_between(size_t number, int64_t end, int64_t begin) {
   if (!bucket(number).is_gathered || end == begin) return true;
+  if (begin >= bucket(number).elements) return false;
   return contents_.are_zeros({bucket(number).states.at(std::string(kMainState)), end, begin - end});
 }
 
