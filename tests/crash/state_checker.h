@@ -6,6 +6,8 @@
 //   I4          opening changes nothing
 //   I5          a following save succeeds, and gc leaves exactly the named files
 //   I6          when nothing was committed, open says NOT_FOUND
+//   I7          Megatron-core, which knows no journal, finds one of the checkpoints that may be
+//               there or no marker; after a save the one that was saved
 // One thread.
 #pragma once
 
@@ -59,6 +61,7 @@ class StateChecker {
 
  private:
   void place(const FileTree& tree);
+  std::string violation_for_megatron(const std::string& path, const Expected& expected) const;
   void clear();
 
   const int32_t format_;
