@@ -203,7 +203,7 @@ std::string StateChecker::violation_at(const std::string& path, const Expected& 
 
 // Links to Megatron's files alone, read as a whole.
 std::string StateChecker::violation_for_megatron(const std::string& path,
-                                                 const Expected& expected) const {
+                                                 const Expected& expected) {
   if (format_ != SHW_FORMAT_MEGATRON) return "";
   if (!fs::exists(path + "/" + kMarker))
     return expected.may_be_missing ? "" : "I7: there is no marker";
@@ -214,12 +214,23 @@ std::string StateChecker::violation_for_megatron(const std::string& path,
     const std::string name = entry.path().filename().string();
     if (is_megatrons(name)) fs::create_hard_link(entry.path(), seen + "/" + name);
   }
-  const bool is_one = std::any_of(
-      expected.numbers.begin(), expected.numbers.end(),
-      [&](uint64_t number) { return numbered_tensors_at(context_, seen.c_str(), number) != 0; });
+  // The newest first, down to what was there before: a journal may wait while others are told.
+  std::vector<uint64_t> numbers = expected.numbers;
+  if (expected.may_be_missing && !numbers.empty()) {
+    uint64_t number = *std::max_element(numbers.begin(), numbers.end());
+    uint64_t last = std::min(*std::min_element(numbers.begin(), numbers.end()), number - 1);
+    if (path == megatrons_path_) last = std::min(last, megatrons_number_);
+    for (numbers = {number}; number > last;) numbers.push_back(--number);
+  }
+  const auto found = std::find_if(numbers.begin(), numbers.end(), [&](uint64_t number) {
+    return numbered_tensors_at(context_, seen.c_str(), number) != 0;
+  });
   fs::remove_all(seen);
-  if (is_one) return "";
-  return fmt::format("I7: expected save {} or no marker", fmt::join(expected.numbers, " or "));
+  if (found == numbers.end())
+    return fmt::format("I7: expected save {} or no marker", fmt::join(numbers, " or "));
+  megatrons_path_ = path;
+  megatrons_number_ = *found;
+  return "";
 }
 
 std::string StateChecker::follow_up_violation(const std::string& path, uint64_t number) {
