@@ -15,7 +15,7 @@
 namespace shardwright::reshard {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kGroup = "optimizer.distributed.dp_group_idx_";
 

@@ -130,8 +130,8 @@ class Resharding {
     StoredContents contents(*source_, parameters_, call_);
     const AssignInput input{catalog, buckets_, parameters_, options_.said};
     SHW_ASSIGN_OR_RETURN(const std::vector<Assigned> assigned, assign_buckets(input, &contents));
-    using Key = std::pair<std::string, size_t>;  // state and tensor
-    std::map<Key, std::map<Box, exec::ViewPiece>> pieces;
+    using PieceKey = std::pair<std::string, size_t>;  // state and tensor
+    std::map<PieceKey, std::map<Box, exec::ViewPiece>> pieces;
     std::set<size_t> differing;
     for (const Assigned& each : assigned) {
       const LocalParameter& parameter = parameters_[each.parameter];
