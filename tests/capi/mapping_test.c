@@ -112,7 +112,6 @@ static void save_rank(struct rank* rank) {
     memset(&held, 0, sizeof(held)); /* what is saved was copied */
     CHECK_OK(shw_job_wait(handle, -1, &error));
     shw_job_release(handle);
-    rank->collective = NULL;
   } else {
     CHECK_OK(
         shw_save(context, state, NULL, job->path, rank->collective, &options, &report, &error));
