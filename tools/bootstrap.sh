@@ -9,6 +9,7 @@
 #   bootstrap.sh mindspore-start, mindspore-wait   the same for MindSpore, in .venv/mindspore
 #   bootstrap.sh cuda         CUDA's compiler and NCCL for the plugin for GPUs, in SHW_CUDA_WHEELS or .venv/cuda; no driver
 #   bootstrap.sh cuda-start, cuda-wait   the same in the background
+#   bootstrap.sh megatron-next   a newer megatron-core in SHW_MEGATRON_NEXT or .venv/megatron-next, for one test of make soak
 # Debian packages need root or sudo. Without either, nothing at all is installed: the one command to run is printed and
 # the script stops with status 1. Stamps in .venv/stamps hold the content hash of each requirement list.
 # Everything is printed on stderr.
@@ -174,6 +175,25 @@ cuda_locked() {
   return 1
 }
 
+# A folder in front of the packages of .venv, whose torch it uses. It says that it needs Python 3.12; what is called of it, its
+# dist_checkpointing, runs in 3.11, so that is not asked.
+megatron_next=${SHW_MEGATRON_NEXT:-.venv/megatron-next}
+
+megatron_next_locked() {
+  local stamp
+  stamp=$megatron_next/.installed-$(sha256sum <"$lists/megatron-next.txt" | cut -c 1-16)
+  [ -e "$stamp" ] && return 0
+  mkdir -p "$megatron_next"
+  exec 6>"$megatron_next/.lock"
+  flock 6
+  [ -e "$stamp" ] && return 0
+  say "installing a newer megatron-core in $megatron_next"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --ignore-requires-python \
+    --only-binary :all: --target "$megatron_next" -r "$lists/megatron-next.txt" || return 1
+  rm -f "$megatron_next"/.installed-*
+  touch "$stamp"
+}
+
 # start NAME: installs it in the background.
 start() {
   if [ "$1" = cuda ]; then [ -e "$(cuda_stamp)" ] && return 0; fi
@@ -190,6 +210,7 @@ case "${1:-base}" in
   mindspore-wait) mindspore_locked ;;
   cuda-start) start cuda ;;
   cuda|cuda-wait) cuda_locked ;;
+  megatron-next) megatron_next_locked ;;
   torch-wait)
     [ -e "$(stamp_of torch)" ] && exit 0
     torch_locked

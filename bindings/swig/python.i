@@ -393,6 +393,8 @@ PyObject *shw_py_grid_pieces(const shw_grid_shard *shard);
 PyObject *shw_py_grid_flat_entry(const shw_grid_shard *shard);
 PyObject *shw_py_grid_flat_pieces(PyObject *shape, PyObject *entry, PyObject *chunk);
 PyObject *shw_py_grid_overlap(PyObject *stored, PyObject *wanted, PyObject *index);
+PyObject *shw_py_object_key(PyObject *key, PyObject *index, PyObject *shape);
+PyObject *shw_py_object_key_parse(PyObject *name);
 PyObject *shw_py_columns(PyObject *writable, PyObject *state);
 PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path);
 PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement);

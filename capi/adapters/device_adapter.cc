@@ -25,7 +25,7 @@ using device::Event;
 using device::Lane;
 using device::LaneDevice;
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kMemoryAlignment{64};
 
 // The table, its name for messages, and what its functions lie in.
 struct Table {
@@ -195,14 +195,14 @@ class TableDevice final : public LaneDevice {
   Result<std::span<std::byte>> allocate_pinned(uint64_t bytes) override {
     if (functions().pinned_allocate != nullptr)
       return allocate_by("pinned_allocate", functions().pinned_allocate, bytes);
-    void* memory = ::operator new(bytes, kAlignment, std::nothrow);
+    void* memory = ::operator new(bytes, kMemoryAlignment, std::nothrow);
     if (memory == nullptr)
       return resource_exhausted("memory", fmt::format("no memory for {} bytes of the host", bytes));
     return std::span(static_cast<std::byte*>(memory), bytes);
   }
   void release_pinned(std::span<std::byte> memory) noexcept override {
     if (functions().pinned_release == nullptr) {
-      ::operator delete(memory.data(), kAlignment);
+      ::operator delete(memory.data(), kMemoryAlignment);
       return;
     }
     const CallbackScope scope;

@@ -22,6 +22,11 @@ bool is_valid_utf8(std::string_view text);
 // untouched; cut after max_bytes with "...".
 std::string escape_text(std::string_view text, size_t max_bytes = 512);
 
+// A decimal digit of ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // Lower-case hex, two digits per byte.
 std::string to_hex(std::span<const std::byte> bytes);
 // Bytes of an even number of hex digits; nullopt for anything else.

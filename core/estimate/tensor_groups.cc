@@ -9,16 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "core/base/text.h"
 #include "core/estimate/estimate_internal.h"
 
 namespace shardwright::estimate::internal {
 namespace {
 
 constexpr int64_t kMaxShownNumber = 1'000'000'000;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }

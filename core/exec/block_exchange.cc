@@ -18,10 +18,6 @@ namespace {
 using plan::ExchangeRound;
 using plan::Transfer;
 
-auto place_of(const WantedBlock& block) {
-  return std::tuple(block.file, block.offset, block.length);
-}
-
 bool lies_in(const WantedBlock& block, const SharedTask& task) {
   return block.file == task.file && block.offset >= task.offset &&
          block.offset + block.length <= task.offset + task.length;
@@ -127,7 +123,7 @@ void BlockExchange::add_group_tasks(std::vector<bool>* comes) {
     const SharedTask& task = group_->tasks()[number];
     if (task.round == SharedBlock::kStored || !task.is_of(group_->own_number())) continue;
     const auto first = std::ranges::lower_bound(
-        blocks, std::tuple(task.file, task.offset, uint32_t{0}), {}, place_of);
+        blocks, std::tuple(task.file, task.offset, uint32_t{0}), {}, &WantedBlock::place);
     const auto last = std::find_if(
         first, blocks.end(), [&task](const WantedBlock& block) { return !lies_in(block, task); });
     group_tasks_.push_back({number, task.round, task.reader == group_->own_number(),

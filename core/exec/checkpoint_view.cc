@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A read of a box is one read of the source for each piece that lies in a box, and for one that
-// lies in a run as many as the box has runs there.
+// lies in a run as many as the box has runs there. Runs of objects are read at once.
 #include "core/exec/checkpoint_view.h"
 
 #include <algorithm>
@@ -182,6 +182,8 @@ class CheckpointView final : public Checkpoint {
 
  private:
   Status add_tensor(const ViewTensor& tensor);
+  Status add_run(const ViewTensor& tensor);
+  Status read_run(const BoxRead& read, ReadRules rules, const CallContext& call) const;
   static Result<size_t> found(int64_t number, std::string_view what, std::string_view name) {
     if (number >= 0) return static_cast<size_t>(number);
     return not_found(fmt::format("the view holds no {} named {}", what, escape_text(name)))
@@ -202,7 +204,43 @@ Status bad_piece(const ViewTensor& tensor, std::string_view what) {
       .with_detail("tensor", tensor.name);
 }
 
+Status CheckpointView::add_run(const ViewTensor& tensor) {
+  const plan::Catalog& stored = source_->catalog();
+  const ViewRun& run = tensor.run;
+  const bool is_run = tensor.shape.size() == 1 && tensor.pieces.empty() &&
+                      dtype_bits(run.dtype) % 8 == 0 && dtype_bits(run.dtype) > 0;
+  if (!is_run || run.object >= stored.objects.size())
+    return bad_piece(tensor, "no run of whole bytes in a stored object");
+  SHW_ASSIGN_OR_RETURN(const uint64_t bytes, dtype_packed_bytes(run.dtype, tensor.shape[0]));
+  const uint64_t size = stored.objects[run.object].size_bytes;
+  if (run.begin > size || bytes > size - run.begin)
+    return bad_piece(tensor, fmt::format("{} bytes from {} on leave object '{}'", bytes, run.begin,
+                                         escape_text(stored.object_name(run.object))));
+  plan::CatalogBuilder::Tensor entry;
+  entry.name = tensor.name;
+  entry.path = tensor.path;
+  entry.dtype = run.dtype;
+  entry.kind = EntryKind::kSharded;
+  entry.shape = tensor.shape;
+  std::vector<plan::CatalogBuilder::Chunk> chunks;
+  if (tensor.shape[0] > 0) chunks.push_back({whole_box(tensor.shape), 0});
+  return plan::CatalogBuilder(&opened_.entries()).add_tensor(entry, chunks);
+}
+
+Status CheckpointView::read_run(const BoxRead& read, ReadRules rules,
+                                const CallContext& call) const {
+  const ViewRun& run = contents_.tensors[read.tensor].run;
+  if (!read.target.is_contiguous())
+    return unimplemented("runs of a stored object are read into contiguous memory only");
+  const uint64_t element = static_cast<uint64_t>(dtype_bits(run.dtype)) / 8;
+  const std::span<std::byte> target(read.target.data,
+                                    static_cast<size_t>(read.box.sizes[0]) * element);
+  const uint64_t begin = run.begin + static_cast<uint64_t>(read.box.offsets[0]) * element;
+  return source_->read_object_part(run.object, begin, target, rules, call);
+}
+
 Status CheckpointView::add_tensor(const ViewTensor& tensor) {
+  if (tensor.is_run()) return add_run(tensor);
   const plan::Catalog& stored = source_->catalog();
   plan::CatalogBuilder::Tensor entry;
   entry.name = tensor.name;
@@ -265,11 +303,18 @@ Status CheckpointView::fill() {
 Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, ReadRules rules,
                                                const CallContext& call) const {
   std::vector<BoxRead> below;
+  ReadOutcome outcome;
   for (const BoxRead& read : reads) {
     if (read.tensor >= contents_.tensors.size())
       return out_of_range(fmt::format("there is no tensor number {}", read.tensor));
     const ViewTensor& tensor = contents_.tensors[read.tensor];
     SHW_RETURN_IF_ERROR(check_box(read.box, tensor.shape));
+    if (tensor.is_run()) {
+      SHW_RETURN_IF_ERROR(read_run(read, rules, call));
+      outcome.bytes_read += static_cast<uint64_t>(read.box.sizes[0]) *
+                            static_cast<uint64_t>(dtype_bits(tensor.run.dtype)) / 8;
+      continue;
+    }
     for (const uint64_t chunk : index_->chunks_meeting(read.tensor, read.box)) {
       const auto number = chunk - opened_.catalog().tensors[read.tensor].chunk_begin;
       const ViewPiece& piece = tensor.pieces[static_cast<size_t>(number)];
@@ -286,8 +331,11 @@ Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, R
       below.push_back({piece.tensor, std::move(there), memory_of(read, part)});
     }
   }
+  if (below.empty() && outcome.bytes_read > 0) return outcome;
   if (has_checksums_) rules.checksums = &checksums_;
-  return source_->read_boxes(below, rules, call);
+  SHW_ASSIGN_OR_RETURN(ReadOutcome read_below, source_->read_boxes(below, rules, call));
+  read_below.bytes_read += outcome.bytes_read;
+  return read_below;
 }
 
 Status CheckpointView::read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checkpoint views: other entries over the bytes of an open checkpoint. A tensor of a view is made
-// of boxes, each of which lies in a box of a stored tensor, or in a run of one of one dimension; an
-// object is a stored one or has bytes of its own. Reads go to the stored tensors and are verified
-// there. Immutable, any thread.
+// of boxes, each of which lies in a box of a stored tensor, or in a run of one of one dimension, or
+// it is a run of a stored object; an object is a stored one or has bytes of its own. Reads go to
+// what is stored and are verified there. Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,21 @@ struct ViewPiece {
   Dims offsets;
 };
 
+// A run of elements in the bytes of a stored object.
+struct ViewRun {
+  size_t object = SIZE_MAX;  // number of the stored object; SIZE_MAX: there is none
+  uint64_t begin = 0;        // byte of the first element
+  DType dtype = DType::kInvalid;
+};
+
 struct ViewTensor {
   std::string name;
   std::string path = {};
   Dims shape;
   std::vector<ViewPiece> pieces;  // of one dtype; none meet, together they are all of the tensor
+  ViewRun run = {};               // all of a tensor of one dimension, which then has no pieces
+
+  bool is_run() const { return run.object != SIZE_MAX; }
 };
 
 struct ViewObject {
@@ -50,7 +60,7 @@ struct ViewContents {
 };
 
 // INVALID_ARGUMENT naming the tensor whose pieces leave a hole, meet, leave their source, or differ
-// in dtype. The source's runtime outlives the view.
+// in dtype, and whose run leaves its object. The source's runtime outlives the view.
 Result<std::shared_ptr<const Checkpoint>> make_view(Runtime& runtime,
                                                     std::shared_ptr<const Checkpoint> source,
                                                     ViewContents contents);

@@ -30,7 +30,7 @@ struct Offer {
   uint64_t count = 0;
 };
 // What a rank says in front of its list; each only grows.
-enum State : uint32_t { kNothing = 0, kMadeArea = 1, kJoined = 2, kUnable = 3 };
+enum MeetingState : uint32_t { kNothing = 0, kMadeArea = 1, kJoined = 2, kUnable = 3 };
 enum Decision : uint32_t { kOpen = 0, kGo = 1, kNoGroup = 2 };
 
 template <typename Step>

@@ -12,10 +12,6 @@
 namespace shardwright::exec::internal {
 namespace {
 
-auto place_of(const WantedBlock& block) {
-  return std::tuple(block.file, block.offset, block.length);
-}
-
 // Where each list is; the heads of those that are not at their end make a heap.
 class Merge {
  public:
@@ -28,7 +24,7 @@ class Merge {
     if (heap_.empty()) return false;
     *block = lists_[heap_.front()][next_[heap_.front()]];
     *sharers = 0;
-    while (!heap_.empty() && place_of(head(heap_.front())) == place_of(block->block)) {
+    while (!heap_.empty() && head(heap_.front()).place() == block->block.place()) {
       std::ranges::pop_heap(heap_, later_);
       const size_t list = heap_.back();
       heap_.pop_back();
@@ -53,7 +49,7 @@ class Merge {
   std::vector<size_t> next_;
   std::vector<size_t> heap_;
   const std::function<bool(size_t, size_t)> later_ = [this](size_t a, size_t b) {
-    return place_of(head(b)) < place_of(head(a));
+    return head(b).place() < head(a).place();
   };
 };
 

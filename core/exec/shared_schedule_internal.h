@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace shardwright::exec::internal {
@@ -20,6 +21,8 @@ struct WantedBlock {
   uint64_t offset = 0;
   uint32_t file = 0;
   uint32_t length = 0;
+
+  std::tuple<uint32_t, uint64_t, uint32_t> place() const { return {file, offset, length}; }
 };
 
 // The same with the way that it comes to the machine: kStored, or in which round of an exchange, to

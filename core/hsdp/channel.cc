@@ -28,8 +28,8 @@ Result<bool> ChannelWork::test() {
   return named(work_->test());
 }
 
-Channel::Channel(collective::CommunicatorPtr communicator, int64_t timeout_ns, bool is_guarded)
-    : communicator_(std::move(communicator)), timeout_ns_(timeout_ns) {
+Channel::Channel(Reach reach, int64_t timeout_ns, bool is_guarded)
+    : reach_(std::move(reach)), timeout_ns_(timeout_ns) {
   if (!is_guarded) guard_.stop();
 }
 
@@ -45,6 +45,8 @@ Result<ChannelWork> Channel::issue(collective::OperationKind kind, const Channel
   issued.dtype = call.dtype;
   issued.timeout_ns = timeout_ns_;
   issued.memory = call.memory;
+  if (Status ready = reach_.work->finish(); !ready.ok())
+    return name_failure(std::move(ready), kind, call, sequence);
   Result<collective::WorkPtr> work = operation(issued);
   if (!work.ok()) return name_failure(work.status(), kind, call, sequence);
   return ChannelWork(*std::move(work), kind, call, sequence);
@@ -53,24 +55,25 @@ Result<ChannelWork> Channel::issue(collective::OperationKind kind, const Channel
 Result<ChannelWork> Channel::all_gather(const ChannelCall& call, std::span<const std::byte> in,
                                         std::span<std::byte> out) {
   return issue(collective::OperationKind::kAllGather, call, in.size(),
-               [&](const auto& issued) { return communicator_->all_gather(issued, in, out); });
+               [&](const auto& issued) { return reach_.of_units->all_gather(issued, in, out); });
 }
 
 Result<ChannelWork> Channel::all_to_all(const ChannelCall& call, std::span<const std::byte> in,
                                         std::span<std::byte> out) {
   return issue(collective::OperationKind::kAllToAll, call, in.size(),
-               [&](const auto& issued) { return communicator_->all_to_all(issued, in, out); });
+               [&](const auto& issued) { return reach_.of_units->all_to_all(issued, in, out); });
 }
 
 Result<ChannelWork> Channel::reduce_scatter(const ChannelCall& call, std::span<const std::byte> in,
                                             std::span<std::byte> out) {
-  return issue(collective::OperationKind::kReduceScatter, call, in.size(),
-               [&](const auto& issued) { return communicator_->reduce_scatter(issued, in, out); });
+  return issue(collective::OperationKind::kReduceScatter, call, in.size(), [&](const auto& issued) {
+    return reach_.of_units->reduce_scatter(issued, in, out);
+  });
 }
 
 Result<ChannelWork> Channel::all_reduce(const ChannelCall& call, std::span<std::byte> data) {
   return issue(collective::OperationKind::kAllReduce, call, data.size(),
-               [&](const auto& issued) { return communicator_->all_reduce(issued, data); });
+               [&](const auto& issued) { return reach_.of_units->all_reduce(issued, data); });
 }
 
 Status Channel::exchange(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -79,7 +82,7 @@ Status Channel::exchange(std::span<const std::byte> mine, std::span<std::byte> a
   call.count = mine.size();
   call.dtype = DType::kUint8;
   call.timeout_ns = timeout_ns_;
-  SHW_ASSIGN_OR_RETURN(const collective::WorkPtr work, communicator_->all_gather(call, mine, all));
+  SHW_ASSIGN_OR_RETURN(const collective::WorkPtr work, reach_.of_host->all_gather(call, mine, all));
   const Result<bool> ended = work->wait(-1);
   return ended.status();
 }
@@ -89,7 +92,7 @@ Status Channel::compare_order(const OrderGuard::Names& names, bool last) {
   collective::CommunicatorCall call;
   call.sequence = sequence_;
   call.timeout_ns = timeout_ns_;
-  const Status outcome = guard_.compare(*communicator_, &call, names);
+  const Status outcome = guard_.compare(*reach_.of_host, &call, names);
   sequence_ = call.sequence;
   if (last) guard_.stop();
   return outcome;

@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "core/collective/communicator.h"
+#include "core/device/memory_work.h"
 #include "core/hsdp/order_guard.h"
 
 namespace shardwright::hsdp::internal {
@@ -53,16 +54,25 @@ class ChannelWork {
 
 class Channel {
  public:
-  Channel(collective::CommunicatorPtr communicator, int64_t timeout_ns, bool is_guarded);
+  // Between the memory of units and of the host, and what the communicator reaches.
+  struct Reach {
+    collective::CommunicatorPtr communicator;  // the mesh's
+    collective::CommunicatorPtr of_units;      // the same, or staged
+    collective::CommunicatorPtr of_host;       // likewise
+    std::shared_ptr<device::MemoryWork> work;  // ends before an operation reads what it wrote
+  };
+  Channel(Reach reach, int64_t timeout_ns, bool is_guarded);
 
-  int32_t size() const { return communicator_->size(); }
+  int32_t size() const { return reach_.communicator->size(); }
   // Sums come from the transport itself; else parts travel and are added here.
   bool sums_in_order(bool any_order) const {
-    return any_order || communicator_->can(collective::kOrderedSum);
+    return any_order || reach_.communicator->can(collective::kOrderedSum);
   }
-  bool issues_without_waiting() const { return communicator_->can(collective::kIsAsynchronous); }
-  std::string_view communicator_name() const { return communicator_->name(); }
-  const collective::CommunicatorPtr& communicator() const { return communicator_; }
+  bool issues_without_waiting() const {
+    return reach_.communicator->can(collective::kIsAsynchronous);
+  }
+  std::string_view communicator_name() const { return reach_.communicator->name(); }
+  const collective::CommunicatorPtr& communicator() const { return reach_.communicator; }
   Result<ChannelWork> all_gather(const ChannelCall& call, std::span<const std::byte> in,
                                  std::span<std::byte> out);
   Result<ChannelWork> all_to_all(const ChannelCall& call, std::span<const std::byte> in,
@@ -80,7 +90,7 @@ class Channel {
   Result<ChannelWork> issue(collective::OperationKind kind, const ChannelCall& call, uint64_t bytes,
                             Issue&& operation);
 
-  collective::CommunicatorPtr communicator_;  // co-owned with the mesh
+  const Reach reach_;  // co-owned with the mesh and the context
   int64_t timeout_ns_;
   uint64_t sequence_ = 0;
   OrderGuard guard_;

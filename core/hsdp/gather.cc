@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hsdp/gather_internal.h"
 #include "core/hsdp/runtime_internal.h"
-#include "core/tensor/cast.h"
 
 namespace shardwright::hsdp::internal {
 
@@ -21,7 +20,7 @@ Result<std::unique_ptr<Gather>> Gather::start(Runtime& runtime, Channel& channel
     SHW_ASSIGN_OR_RETURN(memory.staging, runtime.memory().acquire(BufferKind::kCastStaging,
                                                                   source.call.unit, part_bytes));
     SHW_RETURN_IF_ERROR(
-        cast_elements(source.stored, source.part, source.call.dtype, memory.staging.bytes()));
+        runtime.work().cast(source.stored, source.part, source.call.dtype, memory.staging.bytes()));
     part = memory.staging.bytes();
   }
   ChannelCall call = source.call;

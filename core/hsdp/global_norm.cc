@@ -14,7 +14,8 @@
 namespace shardwright::hsdp::internal {
 namespace {
 
-constexpr size_t kNormElements = 1024;  // cast at a time
+constexpr size_t kNormElements = 1024;              // cast at a time
+constexpr size_t kDownloadBytes = size_t{8} << 20;  // of a device, summed by the host at a time
 
 }  // namespace
 
@@ -51,8 +52,21 @@ Status GlobalNorm::add_elements(DType dtype, std::span<const std::byte> elements
 }
 
 Status GlobalNorm::add(GroupGradients& gradients) {
-  return add_elements(gradients.group().dtypes().gradient, gradients.shard_gradients(),
-                      gradients.group().is_replicated() ? &whole_ : &sharded_);
+  const DType dtype = gradients.group().dtypes().gradient;
+  double* const total = gradients.group().is_replicated() ? &whole_ : &sharded_;
+  const std::span<const std::byte> all = gradients.shard_gradients();
+  Runtime& runtime = *gradients.group().owner().runtime;
+  if (runtime.device().is_host() || all.empty()) return add_elements(dtype, all, total);
+  SHW_ASSIGN_OR_RETURN(const Buffer here, runtime.pinned().acquire(
+                                              BufferKind::kLanding, gradients.group().owner().unit,
+                                              std::min(all.size(), kDownloadBytes)));
+  for (size_t begin = 0; begin < all.size(); begin += kDownloadBytes) {
+    const auto piece = all.subspan(begin, std::min(kDownloadBytes, all.size() - begin));
+    SHW_RETURN_IF_ERROR(runtime.work().download(piece, here.bytes().first(piece.size())));
+    SHW_RETURN_IF_ERROR(runtime.work().finish());
+    SHW_RETURN_IF_ERROR(add_elements(dtype, here.bytes().first(piece.size()), total));
+  }
+  return {};
 }
 
 Result<double> GlobalNorm::finish(Runtime& runtime) {

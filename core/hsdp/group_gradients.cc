@@ -3,11 +3,8 @@
 
 #include <algorithm>
 
-#include "core/base/copy_bytes.h"
 #include "core/base/without_exceptions.h"
 #include "core/hsdp/runtime_internal.h"
-#include "core/tensor/cast.h"
-#include "core/tensor/ordered_add.h"
 
 namespace shardwright::hsdp::internal {
 namespace {
@@ -37,6 +34,10 @@ GroupGradients::GroupGradients(UnitGroup& group)
       local_(group.size()),
       in_partial_(group.size(), false),
       in_gradient_(group.size(), false) {}
+
+device::MemoryWork& GroupGradients::work() const {
+  return group_.owner().runtime->work();
+}
 
 Status GroupGradients::set_trained(const std::vector<bool>& members) {
   if (trained_ != nullptr && trained_->members == members) return {};
@@ -103,7 +104,7 @@ uint64_t GroupGradients::packed_bytes(const GradientSet& set) const {
 }
 
 Status GroupGradients::pack(const GradientSet& set, std::span<std::byte> packed) {
-  const Packer packer(*set.layout, group_.dtypes().reduce);
+  const Packer packer(*set.layout, group_.dtypes().reduce, &work());
   for (size_t each = 0; each < group_.size(); ++each) {
     if (!set.members[each]) continue;
     const GradientBytes& local = local_[each].bytes();
@@ -124,19 +125,20 @@ Status GroupGradients::pack(const GradientSet& set, std::span<std::byte> packed)
 Result<Buffer> GroupGradients::spread(const GradientSet& from, std::span<std::byte> sum,
                                       DType dtype, const GradientSet& to) {
   if (group_.layout().mode() == LayoutMode::kRagged && !group_.is_replicated()) {
-    SHW_RETURN_IF_ERROR(Packer(*to.layout, dtype).zero_padding(group_.shard_rank(), sum));
+    SHW_RETURN_IF_ERROR(Packer(*to.layout, dtype, &work()).zero_padding(group_.shard_rank(), sum));
     return Buffer();
   }
   const uint64_t bytes = sum_bytes(to) / width(group_.dtypes().reduce) * width(dtype);
   SHW_ASSIGN_OR_RETURN(Buffer result, group_.owner().runtime->memory().acquire(
                                           BufferKind::kScattered, group_.owner().unit, bytes));
-  zero_bytes(result.bytes());
+  SHW_RETURN_IF_ERROR(work().zero(result.bytes()));
   const Packer source(*from.layout, dtype);
   const Packer target(*to.layout, dtype);
   for (size_t each = 0; each < group_.size(); ++each) {
     if (!from.members[each] || !to.members[each]) continue;
-    copy_bytes(source.local(each, group_.shard_rank(), std::span<const std::byte>(sum)),
-               target.local(each, group_.shard_rank(), result.bytes()));
+    SHW_RETURN_IF_ERROR(
+        work().copy(source.local(each, group_.shard_rank(), std::span<const std::byte>(sum)),
+                    target.local(each, group_.shard_rank(), result.bytes())));
   }
   return result;
 }
@@ -148,7 +150,7 @@ Status GroupGradients::add_partial(const GradientSet& set, Buffer sum) {
     if (moved) sum = std::move(moved);
   }
   if (partial_) {
-    SHW_RETURN_IF_ERROR(add_to(group_.dtypes().reduce, sum.bytes(), partial_.bytes()));
+    SHW_RETURN_IF_ERROR(work().add_to(group_.dtypes().reduce, sum.bytes(), partial_.bytes()));
   } else {
     SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kPartial));
     partial_ = std::move(sum);
@@ -180,7 +182,7 @@ Status GroupGradients::add_to_shard(const GradientSet& set, Buffer sum) {
   }
   if (gradient_) {
     SHW_RETURN_IF_ERROR(
-        add_cast({dtypes.reduce, sum.bytes()}, dtypes.gradient, gradient_->bytes()));
+        work().add_cast(dtypes.reduce, sum.bytes(), dtypes.gradient, gradient_->bytes()));
   } else if (dtypes.reduce == dtypes.gradient) {
     SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kShardGradient));
     SHW_RETURN_IF_ERROR(keep_gradient(std::move(sum)));
@@ -188,7 +190,7 @@ Status GroupGradients::add_to_shard(const GradientSet& set, Buffer sum) {
     const uint64_t bytes = sum.bytes().size() / width(dtypes.reduce) * width(dtypes.gradient);
     SHW_ASSIGN_OR_RETURN(Buffer cast, group_.owner().runtime->memory().acquire(
                                           BufferKind::kShardGradient, group_.owner().unit, bytes));
-    SHW_RETURN_IF_ERROR(cast_elements(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
+    SHW_RETURN_IF_ERROR(work().cast(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
     SHW_RETURN_IF_ERROR(keep_gradient(std::move(cast)));
   }
   join(set.members, &in_gradient_);

@@ -74,6 +74,7 @@ class GroupGradients {
  private:
   Result<Buffer> spread(const GradientSet& from, std::span<std::byte> sum, DType dtype,
                         const GradientSet& to);
+  device::MemoryWork& work() const;
   // RESOURCE_EXHAUSTED.
   Status keep_gradient(Buffer sum);
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/device/memory_work.h"
 #include "core/hsdp/schedule.h"
 #include "core/hsdp/unit_memory.h"
 #include "core/tensor/dtype.h"
@@ -30,7 +31,8 @@ class LocalGradient {
   // Kept without a copy until clear; owner, which may be null, lives as long.
   void take(const GradientBytes& gradient, std::shared_ptr<const void> owner);
   // Adds a copy, in the accumulation dtype.
-  Status add(UnitMemory& memory, UnitId unit, DType accumulation, const GradientBytes& gradient);
+  Status add(UnitMemory& memory, device::MemoryWork& work, UnitId unit, DType accumulation,
+             const GradientBytes& gradient);
   void clear();
 
  private:
@@ -39,8 +41,5 @@ class LocalGradient {
   Buffer sum_;                         // where bytes_ lie when is_sum_
   bool is_sum_ = false;                // in our own memory, in the accumulation dtype
 };
-
-// target[i] += more[i], cast to the dtype of target first.
-Status add_cast(const GradientBytes& more, DType dtype, std::span<std::byte> target);
 
 }  // namespace shardwright::hsdp::internal

@@ -151,10 +151,47 @@ class RowPacking {
 
 }  // namespace
 
-Packer::Packer(const UnitLayout& layout, DType dtype)
+Packer::Packer(const UnitLayout& layout, DType dtype, device::MemoryWork* work)
     : layout_(layout),
       dtype_(dtype),
-      element_bytes_(static_cast<uint64_t>(dtype_bits(dtype)) / 8) {}
+      element_bytes_(static_cast<uint64_t>(dtype_bits(dtype)) / 8),
+      work_(work) {}
+
+Status Packer::zero(std::span<std::byte> memory) const {
+  if (!is_on_host()) return work_->zero(memory);
+  zero_bytes(memory);
+  return {};
+}
+
+Status Packer::copy(std::span<const std::byte> from, std::span<std::byte> to) const {
+  if (!is_on_host()) return work_->copy(from, to);
+  copy_bytes(from, to);
+  return {};
+}
+
+Status Packer::cast(DType from, std::span<const std::byte> source,
+                    std::span<std::byte> target) const {
+  return is_on_host() ? cast_elements(from, source, dtype_, target)
+                      : work_->cast(from, source, dtype_, target);
+}
+
+Status Packer::copy_runs(const StridedWindow& from, DType from_dtype, const StridedWindow& to,
+                         DType to_dtype) const {
+  if (is_on_host()) {
+    copy_window(from, to);
+    return {};
+  }
+  device::ElementCopy runs;
+  runs.source = from.data;
+  runs.target = to.data;
+  runs.rows = static_cast<uint64_t>(to.shape[0]);
+  runs.columns = static_cast<uint64_t>(to.shape[1]);
+  runs.source_pitch = static_cast<uint64_t>(from.strides[0]);
+  runs.target_pitch = static_cast<uint64_t>(to.strides[0]);
+  runs.source_dtype = from_dtype;
+  runs.target_dtype = to_dtype;
+  return work_->copy_runs(runs);
+}
 
 uint64_t Packer::shard_bytes() const {
   return bytes_of(layout_.shard_elements());
@@ -219,27 +256,23 @@ std::span<std::byte> Packer::full(size_t parameter, std::span<std::byte> gathere
   return gathered.subspan(bytes_of(offset), full_bytes(parameter));
 }
 
-void Packer::zero_own_padding(size_t parameter, int32_t rank, std::span<std::byte> shard) const {
+Status Packer::zero_own_padding(size_t parameter, int32_t rank, std::span<std::byte> shard) const {
   const ParameterSlot& slot = layout_.slot(parameter);
   const int64_t held = layout_.rows(parameter, rank).size;
-  if (is_one_run(parameter) || held == slot.shard_rows) return;
-  zero_bytes(shard.subspan(bytes_of(slot.offset_in_shard + held * slot.row_elements),
-                           bytes_of((slot.shard_rows - held) * slot.row_elements)));
+  if (is_one_run(parameter) || held == slot.shard_rows) return {};
+  return zero(shard.subspan(bytes_of(slot.offset_in_shard + held * slot.row_elements),
+                            bytes_of((slot.shard_rows - held) * slot.row_elements)));
 }
 
 Status Packer::cut(size_t parameter, int32_t rank, std::span<const std::byte> full,
                    std::span<std::byte> shard) const {
   SHW_RETURN_IF_ERROR(check(parameter, 1, shard.size()));
   SHW_RETURN_IF_ERROR(check_full(parameter, full.size(), element_bytes_));
-  if (layout_.slot(parameter).is_replicated) {
-    copy_bytes(full, this->full(parameter, shard));
-    return {};
-  }
+  if (layout_.slot(parameter).is_replicated) return copy(full, this->full(parameter, shard));
   const ParameterRuns runs(layout_, parameter, element_bytes_);
-  copy_window(runs.in_tensor(read_only(full.data()), rank, runs.outer()),
-              runs.in_shard(shard.data(), rank, 0, runs.outer()));
-  zero_own_padding(parameter, rank, shard);
-  return {};
+  SHW_RETURN_IF_ERROR(copy_runs(runs.in_tensor(read_only(full.data()), rank, runs.outer()), dtype_,
+                                runs.in_shard(shard.data(), rank, 0, runs.outer()), dtype_));
+  return zero_own_padding(parameter, rank, shard);
 }
 
 Status Packer::unpack(size_t parameter, std::span<const std::byte> gathered,
@@ -247,17 +280,16 @@ Status Packer::unpack(size_t parameter, std::span<const std::byte> gathered,
   SHW_RETURN_IF_ERROR(check(parameter, layout_.world(), gathered.size()));
   SHW_RETURN_IF_ERROR(check_full(parameter, full.size(), element_bytes_));
   const std::span<std::byte> source(read_only(gathered.data()), gathered.size());
-  if (is_one_run(parameter)) {
-    copy_bytes(this->full(parameter, source), full);
-    return {};
-  }
+  if (is_one_run(parameter)) return copy(this->full(parameter, source), full);
   const ParameterRuns runs(layout_, parameter, element_bytes_);
-  for (int64_t begin = 0; begin < runs.outer(); begin += runs.step()) {
-    const int64_t count = std::min(runs.step(), runs.outer() - begin);
+  const int64_t step = is_on_host() ? runs.step() : std::max<int64_t>(runs.outer(), 1);
+  for (int64_t begin = 0; begin < runs.outer(); begin += step) {
+    const int64_t count = std::min(step, runs.outer() - begin);
     std::byte* const target = full.data() + bytes_of(begin * runs.elements());
     for (int32_t rank = 0; rank < layout_.world(); ++rank) {
-      copy_window(runs.in_shard(shard_of(rank, source).data(), rank, begin, count),
-                  runs.in_tensor(target, rank, count));
+      SHW_RETURN_IF_ERROR(
+          copy_runs(runs.in_shard(shard_of(rank, source).data(), rank, begin, count), dtype_,
+                    runs.in_tensor(target, rank, count), dtype_));
     }
   }
   return {};
@@ -273,23 +305,34 @@ Status Packer::pack(size_t parameter, const FullGradient& gradient,
   }
   const auto from_bytes = static_cast<uint64_t>(dtype_bits(gradient.dtype)) / 8;
   SHW_RETURN_IF_ERROR(check_full(parameter, gradient.bytes.size(), from_bytes));
-  if (is_one_run(parameter))
-    return cast_elements(gradient.dtype, gradient.bytes, dtype_, full(parameter, gathered));
+  if (is_one_run(parameter)) return cast(gradient.dtype, gradient.bytes, full(parameter, gathered));
   for (int32_t rank = 0; rank < layout_.world(); ++rank)
-    zero_own_padding(parameter, rank, shard_of(rank, gathered));
-  return RowPacking(layout_, parameter, dtype_, gathered).run(gradient);
+    SHW_RETURN_IF_ERROR(zero_own_padding(parameter, rank, shard_of(rank, gathered)));
+  return is_on_host() ? RowPacking(layout_, parameter, dtype_, gathered).run(gradient)
+                      : pack_runs(parameter, gradient, gathered);
+}
+
+// By a device, which casts on the way.
+Status Packer::pack_runs(size_t parameter, const FullGradient& gradient,
+                         std::span<std::byte> gathered) const {
+  const ParameterRuns source(layout_, parameter,
+                             static_cast<uint64_t>(dtype_bits(gradient.dtype)) / 8);
+  const ParameterRuns target(layout_, parameter, element_bytes_);
+  for (int32_t rank = 0; rank < layout_.world(); ++rank) {
+    SHW_RETURN_IF_ERROR(copy_runs(
+        source.in_tensor(read_only(gradient.bytes.data()), rank, source.outer()), gradient.dtype,
+        target.in_shard(shard_of(rank, gathered).data(), rank, 0, target.outer()), dtype_));
+  }
+  return {};
 }
 
 Status Packer::pack_nothing(size_t parameter, std::span<std::byte> gathered) const {
   SHW_RETURN_IF_ERROR(check(parameter, layout_.world(), gathered.size()));
-  if (is_one_run(parameter)) {
-    zero_bytes(full(parameter, gathered));
-    return {};
-  }
+  if (is_one_run(parameter)) return zero(full(parameter, gathered));
   for (int32_t rank = 0; rank < layout_.world(); ++rank) {
     const std::span<std::byte> shard = shard_of(rank, gathered);
-    zero_bytes(local(parameter, rank, shard));
-    zero_own_padding(parameter, rank, shard);
+    SHW_RETURN_IF_ERROR(zero(local(parameter, rank, shard)));
+    SHW_RETURN_IF_ERROR(zero_own_padding(parameter, rank, shard));
   }
   return {};
 }
@@ -305,11 +348,10 @@ Status Packer::zero_padding(int32_t rank, std::span<std::byte> shard) const {
     const std::span<std::byte> held = local(parameter, rank, shard);
     if (held.empty()) continue;
     const auto begin = static_cast<size_t>(held.data() - shard.data());
-    zero_bytes(shard.subspan(end, begin - end));
+    SHW_RETURN_IF_ERROR(zero(shard.subspan(end, begin - end)));
     end = begin + held.size();
   }
-  zero_bytes(shard.subspan(end));
-  return {};
+  return zero(shard.subspan(end));
 }
 
 Status Packer::zero_padding(std::span<std::byte> gathered) const {

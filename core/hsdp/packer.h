@@ -4,8 +4,8 @@
 // layout places them: the shard of one rank, or the shards of all ranks back to back (what is
 // gathered, what is reduced). In place of either, functions take the memory of replicated
 // parameters for a parameter that is replicated; it is the same on all ranks. Tensors are dense and
-// row-major, in memory of the host; nothing overlaps. INVALID_ARGUMENT naming the parameter where a
-// size does not fit. Immutable, any thread.
+// row-major, in the memory of the work, which on a device goes on after a call; nothing overlaps.
+// INVALID_ARGUMENT naming the parameter where a size does not fit. Immutable, any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,10 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/device/memory_work.h"
 #include "core/hsdp/unit_layout.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/strided_window.h"
 
 namespace shardwright::hsdp {
 
@@ -26,8 +28,9 @@ struct FullGradient {
 
 class Packer {
  public:
-  // dtype: of the elements in the unit's memory. The layout outlives this.
-  Packer(const UnitLayout& layout, DType dtype);
+  // dtype: of the elements in the unit's memory. work: null for memory of the host. Both outlive
+  // this.
+  Packer(const UnitLayout& layout, DType dtype, device::MemoryWork* work = nullptr);
 
   uint64_t shard_bytes() const;
   uint64_t gathered_bytes() const;
@@ -66,11 +69,21 @@ class Packer {
   // memory_bytes: of the shards of so many ranks, or of the replicated parameters.
   Status check(size_t parameter, int32_t ranks, size_t memory_bytes) const;
   Status check_full(size_t parameter, size_t full_bytes, uint64_t element_bytes) const;
-  void zero_own_padding(size_t parameter, int32_t rank, std::span<std::byte> shard) const;
+  Status zero_own_padding(size_t parameter, int32_t rank, std::span<std::byte> shard) const;
+  bool is_on_host() const { return work_ == nullptr || work_->is_host(); }
+  Status zero(std::span<std::byte> memory) const;
+  Status copy(std::span<const std::byte> from, std::span<std::byte> to) const;
+  Status cast(DType from, std::span<const std::byte> source, std::span<std::byte> target) const;
+  // Runs of elements of `from_dtype`; only on the host are they of this packer's dtype always.
+  Status copy_runs(const StridedWindow& from, DType from_dtype, const StridedWindow& to,
+                   DType to_dtype) const;
+  Status pack_runs(size_t parameter, const FullGradient& gradient,
+                   std::span<std::byte> gathered) const;
 
   const UnitLayout& layout_;
   DType dtype_;
   uint64_t element_bytes_;
+  device::MemoryWork* work_;
 };
 
 }  // namespace shardwright::hsdp

@@ -12,7 +12,6 @@
 
 #include "core/hsdp/divide_factors.h"
 #include "core/hsdp/runtime_internal.h"
-#include "core/tensor/ordered_add.h"
 
 namespace shardwright::hsdp::internal {
 namespace {
@@ -57,7 +56,8 @@ Result<std::unique_ptr<GroupReduction>> GroupReduction::pack(GroupGradients& gra
   const DType reduce = group.dtypes().reduce;
   const DivideFactors factors = factors_of(*group.owner().runtime, plan, reduce);
   if (factors.pre != 1.0)
-    SHW_RETURN_IF_ERROR(scale_elements(reduce, 1.0 / factors.pre, mine.packed.bytes()));
+    SHW_RETURN_IF_ERROR(
+        result->runtime().work().scale(reduce, 1.0 / factors.pre, mine.packed.bytes()));
   result->scale_ = 1.0 / factors.post;
   if (group.is_whole()) return result;
   SHW_ASSIGN_OR_RETURN(mine.scattered, memory.acquire(BufferKind::kScattered, unit,
@@ -110,8 +110,8 @@ Status GroupReduction::issue_scatter(Channel& channel) {
       [this, lands, dtype = call.dtype, world = static_cast<size_t>(channel.size())] {
         SHW_RETURN_IF_ERROR(work_.wait(-1).status());
         if (!lands) return Status();
-        return add_in_order(dtype, memory_->landing.bytes(), world, 1.0,
-                            memory_->scattered.bytes());
+        return runtime().work().add_in_order(dtype, memory_->landing.bytes(), world,
+                                             memory_->scattered.bytes());
       });
   return {};
 }
@@ -163,7 +163,8 @@ Status GroupReduction::finish() {
   }
   Buffer sum = std::move(memory_->scattered);
   if (scale_ != 1.0)
-    SHW_RETURN_IF_ERROR(scale_elements(gradients_.group().dtypes().reduce, scale_, sum.bytes()));
+    SHW_RETURN_IF_ERROR(
+        runtime().work().scale(gradients_.group().dtypes().reduce, scale_, sum.bytes()));
   return gradients_.add_to_shard(*set_, std::move(sum));
 }
 

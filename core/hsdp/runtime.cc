@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/hsdp/reduction_internal.h"
+#include "core/hsdp/staged_communicator_internal.h"
 #include "core/hsdp/unit.h"
 
 namespace shardwright::hsdp::internal {
@@ -44,16 +45,14 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const HsdpOptions& options,
   if (mesh == nullptr || device == nullptr)
     return invalid_argument("a context needs a mesh and a device");
   SHW_RETURN_IF_ERROR(check_options(options, *mesh));
-  if (!device->is_host())
-    return unimplemented(
-        fmt::format("parameters in the memory of device '{}': only those in host "
-                    "memory are sharded",
-                    device->name()));
   auto runtime = std::unique_ptr<Runtime>(new Runtime());
   runtime->options_ = options;
   runtime->mesh_ = std::move(mesh);
   runtime->device_ = std::move(device);
-  runtime->memory_ = std::make_unique<UnitMemory>(runtime->device_);
+  SHW_ASSIGN_OR_RETURN(runtime->work_, device::make_memory_work(runtime->device_));
+  runtime->memory_ = std::make_shared<UnitMemory>(runtime->device_, runtime->work_);
+  runtime->pinned_ =
+      std::make_shared<UnitMemory>(runtime->device_, runtime->work_, MemoryPlace::kPinned);
   SHW_RETURN_IF_ERROR(runtime->make_channels());
   SHW_RETURN_IF_ERROR(runtime->make_lanes());
   return runtime;
@@ -61,7 +60,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const HsdpOptions& options,
 
 Runtime::~Runtime() = default;
 
+// Tasks of another device's lanes may not call it, which waiting for a transport does: what is done
+// beside the caller there is what is put on its lanes anyway.
 Status Runtime::make_lanes() {
+  if (!device_->is_host()) return {};
   const size_t count = static_cast<size_t>(options_.lanes);
   for (size_t each = 0; each < count; ++each) {
     SHW_ASSIGN_OR_RETURN(std::unique_ptr<device::Lane> lane,
@@ -80,10 +82,24 @@ Result<std::shared_ptr<Channel>> Runtime::make_channel(int32_t axis, Communicato
     return failed_precondition(fmt::format("{} has {} ranks and no communicator",
                                            axis_text(mesh_->mesh(), static_cast<size_t>(axis)),
                                            mesh_->axis_size(axis)));
-  if (!communicator->can(collective::kReachesHostMemory))
-    return invalid_argument(fmt::format("communicator '{}' does not reach the memory of the host",
-                                        communicator->name()));
-  return std::make_shared<Channel>(std::move(communicator), options_.timeout_ns,
+  return make_channel(std::move(communicator));
+}
+
+Result<std::shared_ptr<Channel>> Runtime::make_channel(
+    collective::CommunicatorPtr communicator) const {
+  const bool reaches_host = communicator->can(collective::kReachesHostMemory);
+  const bool reaches_units =
+      device_->is_host() ? reaches_host : communicator->can(collective::kReachesDeviceMemory);
+  if (!reaches_host && !reaches_units)
+    return invalid_argument(fmt::format("communicator '{}' does not reach the memory of the host{}",
+                                        communicator->name(),
+                                        device_->is_host() ? "" : ", nor that of a device"));
+  Channel::Reach reach{communicator, communicator, communicator, work_};
+  if (!reaches_units)
+    reach.of_units = make_staged_communicator(communicator, StagedThrough::kHost, work_, pinned_);
+  if (!reaches_host)
+    reach.of_host = make_staged_communicator(communicator, StagedThrough::kDevice, work_, memory_);
+  return std::make_shared<Channel>(std::move(reach), options_.timeout_ns,
                                    compared_steps_ < options_.order_guard_steps);
 }
 
@@ -116,8 +132,7 @@ Result<Channel*> Runtime::secondary_channel(int32_t size) {
         "parameters are to be kept by {} ranks after forward, and the mesh has no communicator of "
         "{} neighbours on its shard axis",
         size, size));
-  auto channel = std::make_unique<Channel>(std::move(communicator), options_.timeout_ns,
-                                           compared_steps_ < options_.order_guard_steps);
+  SHW_ASSIGN_OR_RETURN(std::shared_ptr<Channel> channel, make_channel(std::move(communicator)));
   return secondary_.emplace(size, std::move(channel)).first->second.get();
 }
 

@@ -45,6 +45,12 @@ class Runtime {
   const HsdpMesh& mesh() const { return *mesh_; }
   device::LaneDevice& device() { return *device_; }
   UnitMemory& memory() { return *memory_; }
+  // On the units' memory, in the order of the calls. It has ended when a call of the host returns,
+  // and when an operation of a channel is issued.
+  device::MemoryWork& work() { return *work_; }
+  // Of the host, for what is copied to and from the device.
+  UnitMemory& pinned() { return *pinned_; }
+  // Beside the caller; null where options or the device have none.
   device::Lane* lane(LaneRole role) const { return lane_of_role_[static_cast<size_t>(role)]; }
   // A unit runs; what is to be gathered ahead.
   std::vector<UnitId> begin_forward(UnitId unit);
@@ -69,6 +75,11 @@ class Runtime {
   auto enter(Call&& call) -> decltype(call()) {
     if (Status usable = check_usable(); !usable.ok()) return usable;
     auto outcome = call();
+    if (Status ended = work_->finish(); !ended.ok() && failure_.ok()) {
+      Status failed = fail(ended);
+      give_up();
+      return failed;
+    }
     if (!failure_.ok()) give_up();
     return outcome;
   }
@@ -107,6 +118,7 @@ class Runtime {
   Status make_lanes();
   Status make_channels();
   Result<std::shared_ptr<Channel>> make_channel(int32_t axis, CommunicatorLane lane) const;
+  Result<std::shared_ptr<Channel>> make_channel(collective::CommunicatorPtr communicator) const;
   void give_up();
   std::vector<collective::CommunicatorPtr> used_communicators() const;
   Status compare_order(Channel& channel, int32_t axis, int32_t first_coordinate, bool last);
@@ -115,13 +127,15 @@ class Runtime {
   HsdpOptions options_;
   std::shared_ptr<HsdpMesh> mesh_;              // co-owned with the host
   std::shared_ptr<device::LaneDevice> device_;  // likewise
-  std::unique_ptr<UnitMemory> memory_;
+  std::shared_ptr<device::MemoryWork> work_;
+  std::shared_ptr<UnitMemory> memory_;  // co-owned by staged communicators, like pinned_
+  std::shared_ptr<UnitMemory> pinned_;
   std::vector<std::unique_ptr<device::Lane>> lanes_;
   std::array<device::Lane*, 3> lane_of_role_{};
   std::shared_ptr<Channel> gather_;
   std::shared_ptr<Channel> reduce_;  // the same as gather_ where it has no communicator of its own
   std::shared_ptr<Channel> replicate_;
-  std::map<int32_t, std::unique_ptr<Channel>> secondary_;
+  std::map<int32_t, std::shared_ptr<Channel>> secondary_;
   Schedule schedule_;
   std::vector<UnitId> running_;  // forwards that have begun, the outermost first
   bool nested_ = false;          // another one ran inside the outermost

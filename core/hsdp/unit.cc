@@ -140,8 +140,8 @@ Status Unit::seal() {
       const ParameterInput& input = inputs_[number];
       frozen_.push_back(input.spec.frozen);
       if (!input.full.empty())
-        SHW_RETURN_IF_ERROR(
-            groups_[places_[number].group]->fill(places_[number].index, input.full));
+        SHW_RETURN_IF_ERROR(groups_[places_[number].group]->fill(places_[number].index, input.full,
+                                                                 input.on_device));
     }
     inputs_.clear();
     frozen_changed_ = true;

@@ -38,15 +38,17 @@ class UnitReduction;
 
 // A parameter as the host has it; dense and row-major. full: of the global shape, borrowed until
 // the unit is sealed (owner, which may be null, is kept as long); empty: the shard begins as zero,
-// and the host fills it.
+// and the host fills it. on_device: full is memory of the context's device, and what wrote it has
+// ended; else of the host.
 struct ParameterInput {
   ParameterSpec spec;
   std::span<const std::byte> full;
   std::shared_ptr<const void> owner{};  // co-owned with the host
+  bool on_device = false;
 };
 
-// Elements in row-major order; valid until the next change of state of the unit, and those of a
-// gradient as long as the owner lives.
+// Elements in row-major order, in memory of the context's device; valid until the next change of
+// state of the unit, and those of a gradient as long as the owner lives.
 struct ParameterView {
   std::span<std::byte> bytes;
   Dims shape;
@@ -55,13 +57,15 @@ struct ParameterView {
 };
 
 // The gradient of a whole parameter. take: it stays as it is until it was reduced, and is read
-// where it lies; owner, which may be null, is kept as long. Else a copy is added.
+// where it lies; owner, which may be null, is kept as long. Else a copy is added, as it is of what
+// lies in another memory than the units. on_device: as of ParameterInput.
 struct GradientInput {
   size_t parameter = 0;
   DType dtype = DType::kInvalid;
   std::span<const std::byte> bytes;
   bool take = false;
   std::shared_ptr<const void> owner{};  // co-owned with the host
+  bool on_device = false;
 };
 
 struct PhaseOptions {

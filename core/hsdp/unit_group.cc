@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/copy_bytes.h"
 #include "core/hsdp/runtime_internal.h"
-#include "core/tensor/cast.h"
 
 namespace shardwright::hsdp::internal {
 namespace {
@@ -14,12 +12,39 @@ uint64_t bytes_of(DType dtype, int64_t elements) {
   return static_cast<uint64_t>(dtype_bits(dtype)) / 8 * static_cast<uint64_t>(elements);
 }
 
+// Known before anything is allocated, and on all ranks: what the device would not convert later.
+Status check_conversions(const device::LaneDevice& device, const std::string& unit,
+                         const DTypePolicy& dtypes) {
+  if (device.is_host()) return {};
+  for (const auto& [from, to] :
+       {std::pair(dtypes.stored, dtypes.compute), std::pair(dtypes.compute, dtypes.reduce),
+        std::pair(dtypes.reduce, dtypes.gradient)}) {
+    if (from == to || from == DType::kInvalid || to == DType::kInvalid) continue;
+    device::ElementCopy copy;
+    copy.source_dtype = from;
+    copy.target_dtype = to;
+    Status possible = device::check_element_copy(copy);
+    if (!possible.ok())
+      return std::move(possible).annotated(
+          fmt::format("unit '{}' on device '{}'", unit, device.name()));
+  }
+  return {};
+}
+
 }  // namespace
+
+UnitGroup::UnitGroup(const Owner& owner, UnitLayout layout, const DTypePolicy& dtypes)
+    : owner_(owner),
+      layout_(std::move(layout)),
+      dtypes_(dtypes),
+      stored_(layout_, dtypes.stored, &owner.runtime->work()),
+      compute_(layout_, dtypes.compute, &owner.runtime->work()) {}
 
 Result<std::unique_ptr<UnitGroup>> UnitGroup::create(const Owner& owner, const DTypePolicy& dtypes,
                                                      LayoutMode mode,
                                                      std::vector<ParameterSpec> specs,
                                                      std::vector<size_t> numbers) {
+  SHW_RETURN_IF_ERROR(check_conversions(owner.runtime->device(), *owner.unit_name, dtypes));
   const int32_t axis = owner.runtime->options().shard_axis;
   const int32_t world = owner.runtime->mesh().axis_size(axis);
   SHW_ASSIGN_OR_RETURN(UnitLayout layout, UnitLayout::create(std::move(specs), world, mode));
@@ -63,12 +88,19 @@ Status UnitGroup::allocate_shard() {
   SHW_ASSIGN_OR_RETURN(Buffer shard,
                        owner_.runtime->memory().acquire(BufferKind::kShard, owner_.unit,
                                                         stored_bytes(shard_elements())));
-  zero_bytes(shard.bytes());
+  SHW_RETURN_IF_ERROR(owner_.runtime->work().zero(shard.bytes()));
   shard_ = std::make_shared<Buffer>(std::move(shard));
   return {};
 }
 
-Status UnitGroup::fill(size_t parameter, std::span<const std::byte> whole) {
+Status UnitGroup::fill(size_t parameter, std::span<const std::byte> whole, bool on_device) {
+  Runtime& runtime = *owner_.runtime;
+  if (!on_device && !runtime.device().is_host()) {
+    SHW_ASSIGN_OR_RETURN(const Buffer there, runtime.memory().acquire(BufferKind::kParameters,
+                                                                      owner_.unit, whole.size()));
+    SHW_RETURN_IF_ERROR(runtime.work().upload(whole, there.bytes()));
+    return stored_.cut(parameter, shard_rank_, there.bytes(), shard());
+  }
   return stored_.cut(parameter, shard_rank_, whole, shard());
 }
 
@@ -139,7 +171,8 @@ Status UnitGroup::finish_whole() {
   }
   SHW_RETURN_IF_ERROR(allocate_full());
   for (size_t each = 0; each < size(); ++each)
-    SHW_RETURN_IF_ERROR(cast_elements(dtypes_.stored, local(each), dtypes_.compute, full_[each]));
+    SHW_RETURN_IF_ERROR(
+        owner_.runtime->work().cast(dtypes_.stored, local(each), dtypes_.compute, full_[each]));
   return {};
 }
 
@@ -157,8 +190,7 @@ Status UnitGroup::keep_secondary(std::span<const std::byte> rows, int32_t second
     secondary_ = std::make_shared<Buffer>(std::move(secondary));
   }
   const size_t index = static_cast<size_t>(shard_rank_ % secondary_size);
-  copy_bytes(rows.subspan(index * part, part), secondary_->bytes());
-  return {};
+  return owner_.runtime->work().copy(rows.subspan(index * part, part), secondary_->bytes());
 }
 
 Status UnitGroup::finish_gather(int32_t secondary_size) {

@@ -55,8 +55,9 @@ class UnitGroup {
 
   // The shard, zero, padding included.
   Status allocate_shard();
-  // This rank's part of a whole parameter, in the dtype in which it is stored.
-  Status fill(size_t parameter, std::span<const std::byte> whole);
+  // This rank's part of a whole parameter, in the dtype in which it is stored. on_device: the
+  // parameter lies there already.
+  Status fill(size_t parameter, std::span<const std::byte> whole, bool on_device);
   std::span<std::byte> local(size_t parameter) const;
   std::span<std::byte> shard() const { return shard_->bytes(); }
   // Only while unsharded; of the whole parameter, in the compute dtype.
@@ -77,12 +78,7 @@ class UnitGroup {
   void release_secondary() { secondary_.reset(); }
 
  private:
-  UnitGroup(const Owner& owner, UnitLayout layout, const DTypePolicy& dtypes)
-      : owner_(owner),
-        layout_(std::move(layout)),
-        dtypes_(dtypes),
-        stored_(layout_, dtypes.stored),
-        compute_(layout_, dtypes.compute) {}
+  UnitGroup(const Owner& owner, UnitLayout layout, const DTypePolicy& dtypes);
   uint64_t stored_bytes(int64_t elements) const;
   uint64_t compute_bytes(int64_t elements) const;
   // Where the parameter begins in memory that holds all of them whole.

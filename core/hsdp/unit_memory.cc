@@ -19,7 +19,9 @@ constexpr uint64_t kIdlePart = 4;  // kept memory serves what leaves at most 1/4
 
 class MemoryStore {
  public:
-  explicit MemoryStore(std::shared_ptr<device::LaneDevice> device) : device_(std::move(device)) {}
+  MemoryStore(std::shared_ptr<device::LaneDevice> device, std::shared_ptr<device::MemoryWork> work,
+              MemoryPlace place)
+      : device_(std::move(device)), work_(std::move(work)), place_(place) {}
   ~MemoryStore() { release_kept(0); }
 
   Result<std::span<std::byte>> take(BufferKind kind, uint64_t unit, uint64_t bytes) {
@@ -43,10 +45,10 @@ class MemoryStore {
       keep_bytes = most_in_use_bytes_ - in_use_bytes_;
     }
     release_kept(keep_bytes);
-    Result<Memory> made = device_->allocate(size);
+    Result<Memory> made = allocate(size);
     if (!made.ok()) {
       release_kept(0);
-      made = device_->allocate(size);
+      made = allocate(size);
     }
     if (made.ok()) return made;
     MutexLock lock(mutex_);
@@ -100,12 +102,25 @@ class MemoryStore {
         kept_bytes_ -= memory.size();
         --made_count_;
       }
-      device_->release(memory);
+      release(memory);
     }
   }
 
  private:
   using Memory = std::span<std::byte>;
+
+  Result<Memory> allocate(uint64_t size) {
+    return place_ == MemoryPlace::kPinned ? device_->allocate_pinned(size)
+                                          : device_->allocate(size);
+  }
+  void release(Memory memory) noexcept {
+    if (work_ != nullptr) work_->settle();
+    if (place_ == MemoryPlace::kPinned) {
+      device_->release_pinned(memory);
+    } else {
+      device_->release(memory);
+    }
+  }
 
   void use(uint64_t size) SHW_REQUIRES(mutex_) {
     in_use_bytes_ += size;
@@ -132,6 +147,8 @@ class MemoryStore {
 
   mutable Mutex mutex_;
   const std::shared_ptr<device::LaneDevice> device_;  // co-owned with the context
+  const std::shared_ptr<device::MemoryWork> work_;    // likewise; may be null
+  const MemoryPlace place_;
   MemoryLedger ledger_ SHW_GUARDED_BY(mutex_);
   std::vector<Memory> kept_ SHW_GUARDED_BY(mutex_);  // the last one came last
   size_t made_count_ SHW_GUARDED_BY(mutex_) = 0;     // in use and kept
@@ -172,8 +189,9 @@ Status Buffer::retag(BufferKind kind) {
   return {};
 }
 
-UnitMemory::UnitMemory(std::shared_ptr<device::LaneDevice> device)
-    : store_(std::make_shared<internal::MemoryStore>(std::move(device))) {}
+UnitMemory::UnitMemory(std::shared_ptr<device::LaneDevice> device,
+                       std::shared_ptr<device::MemoryWork> work, MemoryPlace place)
+    : store_(std::make_shared<internal::MemoryStore>(std::move(device), std::move(work), place)) {}
 
 UnitMemory::~UnitMemory() {
   store_->release_kept(0);

@@ -13,6 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/device/lane_device.h"
+#include "core/device/memory_work.h"
 #include "core/hsdp/memory_ledger.h"
 
 namespace shardwright::hsdp {
@@ -47,10 +48,16 @@ class Buffer {
   uint64_t unit_ = 0;
 };
 
+// Which memory of the device: its own, or pinned memory of the host.
+enum class MemoryPlace : int32_t { kDevice, kPinned };
+
 class UnitMemory {
  public:
-  // The device is co-owned until the last buffer has gone.
-  explicit UnitMemory(std::shared_ptr<device::LaneDevice> device);
+  // work: ends before memory goes back to the device; null where the device has none. Both are
+  // co-owned until the last buffer has gone.
+  explicit UnitMemory(std::shared_ptr<device::LaneDevice> device,
+                      std::shared_ptr<device::MemoryWork> work = nullptr,
+                      MemoryPlace place = MemoryPlace::kDevice);
   ~UnitMemory();
   UnitMemory(const UnitMemory&) = delete;
   UnitMemory& operator=(const UnitMemory&) = delete;

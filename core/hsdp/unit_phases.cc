@@ -292,11 +292,20 @@ Status Unit::add_gradients(std::span<const GradientInput> gradients) {
 Status Unit::add_gradient(const GradientInput& gradient) {
   const Place& place = places_[gradient.parameter];
   internal::LocalGradient& local = gradients_[place.group]->local(place.index);
+  const DType reduce = groups_[place.group]->dtypes().reduce;
+  if (!gradient.on_device && !runtime_.device().is_host()) {
+    // It is given back when this call has ended; the sum has room of its own.
+    SHW_ASSIGN_OR_RETURN(const Buffer there, runtime_.memory().acquire(BufferKind::kLocalGradient,
+                                                                       id_, gradient.bytes.size()));
+    SHW_RETURN_IF_ERROR(runtime_.work().upload(gradient.bytes, there.bytes()));
+    return local.add(runtime_.memory(), runtime_.work(), id_, reduce,
+                     {gradient.dtype, there.bytes()});
+  }
   if (gradient.take && local.is_empty()) {
     local.take({gradient.dtype, gradient.bytes}, gradient.owner);
     return {};
   }
-  return local.add(runtime_.memory(), id_, groups_[place.group]->dtypes().reduce,
+  return local.add(runtime_.memory(), runtime_.work(), id_, reduce,
                    {gradient.dtype, gradient.bytes});
 }
 
@@ -329,6 +338,8 @@ Result<std::unique_ptr<internal::UnitReduction>> Unit::pack_gradients() {
                          internal::GroupReduction::pack(*each, plan));
     if (group != nullptr) reduction->add(std::move(group));
   }
+  // Their owners may use the memory again.
+  if (const Status packed = runtime_.work().finish(); !packed.ok()) return runtime_.fail(packed);
   for (const auto& each : gradients_) each->clear_local();
   return reduction;
 }

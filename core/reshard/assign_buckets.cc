@@ -77,6 +77,7 @@ class Assignment {
   Status check_said() const;
   std::optional<size_t> said_parameter(const SaidPlace& said) const;
   Status find_slots(size_t number, std::vector<Slot>* slots);
+  Result<bool> is_pad_between(size_t number, int64_t end, int64_t begin);
   Result<Slot> slot_at(size_t number, int64_t begin);
   Result<std::vector<size_t>> parameters_at(size_t number, int64_t begin, int64_t elements);
   Status resolve(std::span<const Slot> slots);
@@ -120,12 +121,32 @@ Status Assignment::check_said() const {
 
 Status Assignment::find_slots(size_t number, std::vector<Slot>* slots) {
   int64_t begin = 0;
-  while (begin < bucket(number).elements) {
-    SHW_ASSIGN_OR_RETURN(Slot slot, slot_at(number, begin));
-    begin = aligned(slot.begin + slot.elements);
-    slots->push_back(std::move(slot));
+  int64_t origin = 0;  // of the bucket
+  int64_t end = 0;     // of the last parameter
+  const int64_t elements = bucket(number).elements;
+  while (begin < elements || (bucket(number).is_gathered && end < elements)) {
+    SHW_ASSIGN_OR_RETURN(const bool is_pad, is_pad_between(number, end, begin));
+    Result<Slot> slot = is_pad ? slot_at(number, begin) : slot_at(number, end);
+    if (bucket(number).is_gathered && is_pad && !slot.ok() && end != begin &&
+        slot.status().code() == StatusCode::kFailedPrecondition) {
+      Result<Slot> next = slot_at(number, end);
+      if (next.ok()) slot = std::move(next);
+    }
+    SHW_RETURN_IF_ERROR(slot.status());
+    if (slot->begin == end) origin = end;
+    end = slot->begin + slot->elements;
+    begin = origin + aligned(end - origin);
+    slots->push_back(*std::move(slot));
   }
   return {};
+}
+
+// Several buckets in one run have zeros as their pads, and the next one begins where the last
+// parameter ended.
+Result<bool> Assignment::is_pad_between(size_t number, int64_t end, int64_t begin) {
+  if (!bucket(number).is_gathered || end == begin) return true;
+  if (begin >= bucket(number).elements) return false;
+  return contents_.are_zeros({bucket(number).states.at(std::string(kMainState)), end, begin - end});
 }
 
 // The shortest run that ends with a chunk and is a parameter.
@@ -144,7 +165,10 @@ Result<Slot> Assignment::slot_at(size_t number, int64_t begin) {
     return slot;
   }
   for (const auto& [elements, parameters] : by_size_) {
-    if (!std::ranges::binary_search(bucket(number).bounds, begin + elements)) continue;
+    if (bucket(number).is_gathered
+            ? begin + elements > bucket(number).elements
+            : !std::ranges::binary_search(bucket(number).bounds, begin + elements))
+      continue;
     SHW_ASSIGN_OR_RETURN(slot.alike, parameters_at(number, begin, elements));
     if (slot.alike.empty()) continue;
     slot.elements = elements;

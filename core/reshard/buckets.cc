@@ -15,7 +15,7 @@
 namespace shardwright::reshard {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kGroup = "optimizer.distributed.dp_group_idx_";
 
@@ -182,6 +182,9 @@ Result<std::vector<Bucket>> find_buckets(const exec::Checkpoint& source) {
   std::vector<Bucket> buckets;
   for (auto& [key, bucket] : found) {
     SHW_RETURN_IF_ERROR(finish(catalog, &bucket));
+    const std::string gathered =
+        fmt::format("{}{}{}.param_state/shard_0_1", bucket.prefix, kGroup, bucket.group);
+    bucket.is_gathered = source.index().find_object_of_any(gathered) >= 0;
     buckets.push_back(std::move(bucket));
   }
   SHW_RETURN_IF_ERROR(check_numbers(buckets));

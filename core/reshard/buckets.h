@@ -23,7 +23,8 @@ struct Bucket {
   uint32_t number = 0;  // bucket_idx
   std::map<std::string, size_t> states;  // "param", "exp_avg", ...: number of the tensor
   int64_t elements = 0;                  // of each state, without the pad at the end
-  std::vector<int64_t> bounds;           // where chunks of "param" begin, ascending, and their end
+  bool is_gathered = false;     // several buckets, one after the other (gathered_buffers.h)
+  std::vector<int64_t> bounds;  // where chunks of "param" begin, ascending, and their end
 
   // "chained_0.optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_(...).bucket_idx_0"
   std::string name() const;

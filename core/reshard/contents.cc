@@ -82,4 +82,15 @@ Result<ContentDigest> StoredContents::of_run(const StoredRun& run, DType dtype) 
   return digester.finish();
 }
 
+Result<bool> StoredContents::are_zeros(const StoredRun& run) {
+  const DType stored = source_.catalog().tensors[run.tensor].dtype;
+  const Box whole{{run.begin}, {run.elements}};
+  for (const Box& slab : slabs_of(whole, static_cast<int64_t>(dtype_bits(stored)))) {
+    SHW_ASSIGN_OR_RETURN(const auto bytes, read_box(source_, run.tensor, slab, call_, &read_));
+    if (std::ranges::any_of(bytes, [](std::byte each) { return each != std::byte{0}; }))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace shardwright::reshard

@@ -28,6 +28,8 @@ class Contents {
   virtual Result<ContentDigest> of_parameter(size_t number) = 0;
   // Of a run whose elements are rounded to the dtype. UNIMPLEMENTED where that cannot be done.
   virtual Result<ContentDigest> of_run(const StoredRun& run, DType dtype) = 0;
+  // Whether all bytes of a run are zero.
+  virtual Result<bool> are_zeros(const StoredRun& run) = 0;
 };
 
 // All outlive it.
@@ -38,6 +40,7 @@ class StoredContents final : public Contents {
       : source_(source), parameters_(parameters), call_(call), known_(parameters.size()) {}
   Result<ContentDigest> of_parameter(size_t number) override;
   Result<ContentDigest> of_run(const StoredRun& run, DType dtype) override;
+  Result<bool> are_zeros(const StoredRun& run) override;
 
  private:
   const exec::Checkpoint& source_;

@@ -12,6 +12,7 @@
 #include "core/format/archive/pickle_export.h"
 #include "core/format/megatron/unsharded_state.h"
 #include "core/reshard/argument_sizes.h"
+#include "core/reshard/gathered_buffers.h"
 #include "core/reshard/value_tree.h"
 
 namespace shardwright::reshard {
@@ -297,10 +298,7 @@ class JobStateChanger {
       key = key.substr(dot + 1);
       key = key.substr(0, key.rfind("/shard_"));
       if (key.starts_with("per_bucket_numel")) continue;
-      if (key == "param_state")
-        return unknown_form(name,
-                            "states of dp_zero_gather_scatter are not resharded; load and "
-                            "save them once as fully_reshardable");
+      if (holds_gathered_buffers(name)) continue;
       SHW_ASSIGN_OR_RETURN(const Value one, only_value(i));
       if (key != "optimizer") {
         add_other(std::string(key), one, others);

@@ -14,6 +14,7 @@
 #include "core/exec/checkpoint_view.h"
 #include "core/format/megatron/megatron_format.h"
 #include "core/reshard/contents.h"
+#include "core/reshard/gathered_buffers.h"
 #include "core/reshard/job_state.h"
 #include "core/reshard/target_grid.h"
 
@@ -38,6 +39,7 @@ class Resharding {
                                           escape_text(format::shown_path(place)),
                                           source_->opened().format_name()))
           .with_detail("parameter", "source");
+    SHW_ASSIGN_OR_RETURN(source_, with_gathered_buffers(reading_, source_, call_));
     SHW_ASSIGN_OR_RETURN(buckets_, find_buckets(*source_));
     from_ = shape_of_source(source_->catalog(), buckets_);
     SHW_RETURN_IF_ERROR(choose_target());
@@ -67,8 +69,9 @@ class Resharding {
     if (to_.optimizer != OptimizerLayout::kDpReshardable) return {};
     const bool is_same = from_.tensor == to_.shape.tensor && from_.pipeline == to_.shape.pipeline &&
                          from_.expert == to_.shape.expert;
-    if (is_same && !buckets_.empty()) return {};
-    return failed_precondition(buckets_.empty()
+    const bool has_none = buckets_.empty() || buckets_[0].is_gathered;
+    if (is_same && !has_none) return {};
+    return failed_precondition(has_none
                                    ? "the optimizer is not stored in buckets, so none can be kept"
                                    : fmt::format("buckets are of jobs with {}, not {}; ask for "
                                                  "'fully_reshardable', which any job loads",
@@ -130,8 +133,8 @@ class Resharding {
     StoredContents contents(*source_, parameters_, call_);
     const AssignInput input{catalog, buckets_, parameters_, options_.said};
     SHW_ASSIGN_OR_RETURN(const std::vector<Assigned> assigned, assign_buckets(input, &contents));
-    using Key = std::pair<std::string, size_t>;  // state and tensor
-    std::map<Key, std::map<Box, exec::ViewPiece>> pieces;
+    using PieceKey = std::pair<std::string, size_t>;  // state and tensor
+    std::map<PieceKey, std::map<Box, exec::ViewPiece>> pieces;
     std::set<size_t> differing;
     for (const Assigned& each : assigned) {
       const LocalParameter& parameter = parameters_[each.parameter];

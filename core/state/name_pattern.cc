@@ -14,10 +14,6 @@
 namespace shardwright {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 // Length of the number that begins at `at`, 0 when none does.
 size_t number_at(std::string_view name, size_t at) {
   if (at > 0 && is_digit(name[at - 1])) return 0;

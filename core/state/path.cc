@@ -25,10 +25,6 @@ constexpr uint32_t kFirstHighSurrogate = 0xD800;
 constexpr uint32_t kFirstLowSurrogate = 0xDC00;
 constexpr uint32_t kSurrogateCount = 0x400;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 void append_utf8(uint32_t code_point, std::string* out) {
   const auto tail = [&](uint32_t shift) {
     *out += static_cast<char>(0x80 | ((code_point >> shift) & 0x3F));

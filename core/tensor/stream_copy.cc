@@ -4,6 +4,7 @@
 // of MiB on a large one, more than is ever copied at a time here.
 #include "core/tensor/stream_copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__SSE2__)
@@ -15,33 +16,53 @@ namespace {
 
 constexpr uint64_t kStreamBytes = uint64_t{128} << 10;  // below, bytes stay in a core's cache
 constexpr uint64_t kLineBytes = 64;
+// Shorter runs lie mostly in lines that they share with others.
+constexpr uint64_t kLeastRunBytes = 4 * kLineBytes;
+
+#if defined(__SSE2__)
+// Whole lines of the target go round the caches, what is in front of them and behind does not.
+void stream_run(std::byte* to, const std::byte* from, uint64_t bytes) {
+  const uint64_t before = std::min((0 - reinterpret_cast<uintptr_t>(to)) % kLineBytes, bytes);
+  std::memcpy(to, from, before);
+  const uint64_t end = before + (bytes - before) / kLineBytes * kLineBytes;
+  for (uint64_t at = before; at < end; at += kLineBytes) {
+    const auto* const source = reinterpret_cast<const __m128i*>(from + at);
+    auto* const target = reinterpret_cast<__m128i*>(to + at);
+    const __m128i first = _mm_loadu_si128(source);
+    const __m128i second = _mm_loadu_si128(source + 1);
+    const __m128i third = _mm_loadu_si128(source + 2);
+    const __m128i fourth = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, first);
+    _mm_stream_si128(target + 1, second);
+    _mm_stream_si128(target + 2, third);
+    _mm_stream_si128(target + 3, fourth);
+  }
+  std::memcpy(to + end, from + end, bytes - end);
+}
+#endif
+
+template <typename CopyRun>
+void for_runs(const RunCopy& copy, const CopyRun& copy_run) {
+  std::byte* to = copy.to;
+  const std::byte* from = copy.from;
+  for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
+    copy_run(to, from, copy.bytes);
+  }
+}
 
 }  // namespace
 
-void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
+void stream_copy(const RunCopy& copy) {
 #if defined(__SSE2__)
-  if (bytes >= kStreamBytes) {
-    const uint64_t before = (0 - reinterpret_cast<uintptr_t>(to)) % kLineBytes;
-    std::memcpy(to, from, before);
-    const uint64_t end = before + (bytes - before) / kLineBytes * kLineBytes;
-    for (uint64_t at = before; at < end; at += kLineBytes) {
-      const auto* const source = reinterpret_cast<const __m128i*>(from + at);
-      auto* const target = reinterpret_cast<__m128i*>(to + at);
-      const __m128i first = _mm_loadu_si128(source);
-      const __m128i second = _mm_loadu_si128(source + 1);
-      const __m128i third = _mm_loadu_si128(source + 2);
-      const __m128i fourth = _mm_loadu_si128(source + 3);
-      _mm_stream_si128(target, first);
-      _mm_stream_si128(target + 1, second);
-      _mm_stream_si128(target + 2, third);
-      _mm_stream_si128(target + 3, fourth);
-    }
+  if (copy.bytes >= kLeastRunBytes && copy.bytes * copy.count >= kStreamBytes) {
+    for_runs(copy, stream_run);
     _mm_sfence();  // before another thread is told of them
-    std::memcpy(to + end, from + end, bytes - end);
     return;
   }
 #endif
-  std::memcpy(to, from, bytes);
+  for_runs(copy, [](std::byte* to, const std::byte* from, uint64_t bytes) {
+    std::memcpy(to, from, bytes);
+  });
 }
 
 }  // namespace shardwright

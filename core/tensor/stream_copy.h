@@ -8,9 +8,19 @@
 
 namespace shardwright {
 
-// memcpy of bytes that are read again much later, if at all: long runs go round the caches, which
-// then need not fetch what is overwritten: a third of the traffic. Any thread; the two do not
-// overlap.
-void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes);
+// count runs of bytes each; on both sides the next begins a stride behind the last.
+struct RunCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  int64_t to_stride = 0;
+  int64_t from_stride = 0;
+  uint64_t bytes = 0;
+  uint64_t count = 1;
+};
+
+// memcpy of bytes that are read again much later, if at all: copies of many bytes go round the
+// caches, which then need not fetch what is overwritten: a third of the traffic. Any thread; the
+// two sides do not overlap.
+void stream_copy(const RunCopy& copy);
 
 }  // namespace shardwright

@@ -114,18 +114,8 @@ class Odometer {
   std::array<uint64_t, kMaxAxes> coordinate_{};
 };
 
-// count blocks of bytes each, with a stride on both sides.
-struct BlockCopy {
-  std::byte* to;
-  const std::byte* from;
-  int64_t to_stride;
-  int64_t from_stride;
-  uint64_t bytes;
-  uint64_t count;
-};
-
 template <size_t Bytes>
-void copy_fixed_blocks(const BlockCopy& copy) {
+void copy_fixed_blocks(const RunCopy& copy) {
   std::byte* to = copy.to;
   const std::byte* from = copy.from;
   for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
@@ -133,7 +123,7 @@ void copy_fixed_blocks(const BlockCopy& copy) {
   }
 }
 
-void copy_blocks(const BlockCopy& copy) {
+void copy_blocks(const RunCopy& copy) {
   switch (copy.bytes) {
     case 1:
       return copy_fixed_blocks<1>(copy);
@@ -146,12 +136,7 @@ void copy_blocks(const BlockCopy& copy) {
     case 16:
       return copy_fixed_blocks<16>(copy);
     default:
-      break;
-  }
-  std::byte* to = copy.to;
-  const std::byte* from = copy.from;
-  for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
-    stream_copy(to, from, copy.bytes);
+      return stream_copy(copy);
   }
 }
 
@@ -159,7 +144,7 @@ enum class Direction { kGather, kScatter };
 
 // The dense side of a gather (written) or a scatter (read); strided is the other side.
 template <Direction D>
-BlockCopy block_copy(std::byte* strided, int64_t stride, std::byte* dense, uint64_t bytes) {
+RunCopy block_copy(std::byte* strided, int64_t stride, std::byte* dense, uint64_t bytes) {
   const auto dense_stride = static_cast<int64_t>(bytes);
   if constexpr (D == Direction::kGather) return {dense, strided, dense_stride, stride, bytes, 1};
   return {strided, dense, stride, dense_stride, bytes, 1};
@@ -182,7 +167,7 @@ void move_bytes(const StridedWindow& window, uint64_t begin, std::byte* dense, u
       inside = 0;
       continue;
     }
-    BlockCopy copy = block_copy<D>(odometer.at(0), odometer.row_stride(0), dense, runs.run_bytes);
+    RunCopy copy = block_copy<D>(odometer.at(0), odometer.row_stride(0), dense, runs.run_bytes);
     copy.count = std::min(odometer.runs_in_row(), size / runs.run_bytes);
     copy_blocks(copy);
     odometer.advance(copy.count);

@@ -35,6 +35,7 @@ def arguments():
     parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=32)
+    parser.add_argument("--bucket-size", type=int, help="elements; else one bucket for each buffer")
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--save-at", type=int, help="step; else the last one")
@@ -60,7 +61,9 @@ def make_model(args):
                      post_process=last, share_embeddings_and_output_weights=False)
     if args.bf16:
         model = model.bfloat16()
-    ddp = DistributedDataParallelConfig(use_distributed_optimizer=True, overlap_grad_reduce=False, bucket_size=20000)
+    # Without overlap megatron-core makes one bucket of each buffer.
+    ddp = DistributedDataParallelConfig(use_distributed_optimizer=True, overlap_grad_reduce=args.bucket_size is not None,
+                                        bucket_size=args.bucket_size)
     return DistributedDataParallel(config, ddp, model)
 
 

@@ -5,8 +5,9 @@
 // from the number of steps that the same work takes otherwise; no clock decides. Afterwards the
 // invariants of state_checker.h hold of what lies there, and the ranks that live on have ended with
 // ABORTED or DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in
-// place of 200. Once in the native format, and once, a quarter as often, in torch's, whose commit
-// has a file of digests more and a directory that it shares with files of others.
+// place of 200. Once in the native format; a quarter as often in torch's, whose commit has a file
+// of digests more and a directory that it shares with files of others; a tenth as often in
+// Megatron-core's, where what a journal names is put in place behind the commit.
 #include <algorithm>
 #include <map>
 
@@ -30,13 +31,15 @@ constexpr size_t kKills = 200;
 constexpr size_t kSoakKills = 10'000;
 constexpr size_t kFollowUpEvery = 9;  // kills per I5
 constexpr size_t kPartOfTorchs = 4;   // of the kills
+constexpr size_t kPartOfMegatrons = 10;
+constexpr uint64_t kStrideBeforeCommit = 4;
 
 // A script with N in the place of the number of its first save, M of its second.
 struct Work {
   const char* script;
   int saves;
   bool is_for_new_paths;  // has a meaning where no checkpoint is
-  bool is_for_torchs = true;
+  bool is_for_all_formats = true;
 };
 const std::vector<Work> kWorks = {
     {"save:N", 1, true},
@@ -53,7 +56,10 @@ const std::vector<Work> kWorks = {
 class KillTest : public testing::Test {
  protected:
   explicit KillTest(int32_t format = SHW_FORMAT_NATIVE) : format_(format), checker_(format) {}
-  bool is_torchs() const { return format_ == SHW_FORMAT_TORCH_DCP; }
+  size_t part() const {
+    if (format_ == SHW_FORMAT_MEGATRON) return kPartOfMegatrons;
+    return format_ == SHW_FORMAT_TORCH_DCP ? kPartOfTorchs : 1;
+  }
 
   // The script for saves from this number on.
   static std::string script_of(const Work& work, uint64_t first) {
@@ -150,6 +156,7 @@ class KillTest : public testing::Test {
 
   void kill_at_random();
   void kill_at_each_step_of_an_overwrite();
+  void kill_at_each_step_of_a_first_save();
 
   void follow_up() {
     EXPECT_EQ(checker_.follow_up_violation(path_, next_), "");
@@ -167,7 +174,7 @@ class KillTest : public testing::Test {
 
 void KillTest::kill_at_random() {
   RandomSource random;
-  const size_t wanted = (is_soak() ? kSoakKills : kKills) / (is_torchs() ? kPartOfTorchs : 1);
+  const size_t wanted = (is_soak() ? kSoakKills : kKills) / part();
   size_t kills = 0;
   for (size_t tries = 0; kills < wanted && tries < 3 * wanted && !HasFailure(); ++tries) {
     // A first save is killed as well: the path is new from time to time.
@@ -178,7 +185,7 @@ void KillTest::kill_at_random() {
     const auto ranks = static_cast<size_t>(random.between(1, 3));
     const Work& work = random.pick(kWorks);
     if (stored_ == 0 && !work.is_for_new_paths) continue;
-    if (is_torchs() && !work.is_for_torchs) continue;
+    if (format_ != SHW_FORMAT_NATIVE && !work.is_for_all_formats) continue;
     const std::vector<uint64_t> steps = steps_of(work, ranks);
     const auto killed = static_cast<size_t>(random.between(0, static_cast<int64_t>(ranks) - 1));
     const auto step = static_cast<uint64_t>(random.between(1, static_cast<int64_t>(steps[killed])));
@@ -203,11 +210,30 @@ void KillTest::kill_at_each_step_of_an_overwrite() {
     const bool is_committed = stored_ != before;
     if (is_committed && first_committed == 0) first_committed = step;
     EXPECT_TRUE(is_committed || first_committed == 0) << "committed at a step, not at the next";
+    // The next one finds nothing left to do, or no kill would come as far as the commit.
+    follow_up();
     ++step;
   }
   EXPECT_GT(first_committed, 20U) << "a commit has more steps before it";
   EXPECT_LT(first_committed, step) << "and some after it";
-  follow_up();
+  fmt::print("{} steps, the commit at {}\n", step - 1, first_committed);
+}
+
+// Each at a path of its own; in the end the save after the kill puts its checkpoint there.
+void KillTest::kill_at_each_step_of_a_first_save() {
+  const Work save{"save:N", 1, true};
+  bool is_killed = true;
+  size_t committed = 0;
+  uint64_t stride = 1;
+  for (uint64_t step = 1; is_killed && !HasFailure(); step += stride) {
+    path_ = directory_ / fmt::format("first{}/ckpt", step);
+    stored_ = 0;
+    is_killed = kill_once(save, 1, 0, step, false, false);
+    committed += stored_ != 0 && is_killed ? 1 : 0;
+    stride = is_soak() || stored_ != 0 ? 1 : kStrideBeforeCommit;
+    follow_up();
+  }
+  EXPECT_GT(committed, 0U) << "some steps come behind the commit";
 }
 
 TEST_F(KillTest, RandomKillsLoseNothing) {
@@ -229,6 +255,23 @@ TEST_F(TorchDcpKillTest, RandomKillsLoseNothing) {
 
 TEST_F(TorchDcpKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewCheckpoint) {
   kill_at_each_step_of_an_overwrite();
+}
+
+class MegatronKillTest : public KillTest {
+ protected:
+  MegatronKillTest() : KillTest(SHW_FORMAT_MEGATRON) {}
+};
+
+TEST_F(MegatronKillTest, RandomKillsLoseNothing) {
+  kill_at_random();
+}
+
+TEST_F(MegatronKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewCheckpoint) {
+  kill_at_each_step_of_an_overwrite();
+}
+
+TEST_F(MegatronKillTest, AKillBeforeAnyStepOfAFirstSaveLeavesNothingOrAll) {
+  kill_at_each_step_of_a_first_save();
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kFollowUpNumber = 900;
 constexpr size_t kTextBytes = 1024;
+constexpr const char* kMarker = "metadata.json";
 
 // Messages of the library's error, which is released.
 std::string text_of(shw_status status, shw_error* error) {
@@ -59,6 +60,11 @@ std::string collect_garbage(shw_context* context, const std::string& path) {
       shw_checkpoint_gc(context, nullptr, path.c_str(), -1, SHW_GC_APPLY, &report, &error);
   shw_report_release(report);
   return status == SHW_OK ? "" : "gc fails: " + text_of(status, error);
+}
+
+// The files of Megatron-core: those of data, and three by their names.
+bool is_megatrons(const std::string& name) {
+  return name.ends_with(".distcp") || name == ".metadata" || name == "common.pt" || name == kMarker;
 }
 
 // Generation of a file that a checkpoint of one rank has, "" where it has no such file.
@@ -183,7 +189,8 @@ std::string StateChecker::violation_at(const std::string& path, const Expected& 
   const uint64_t changes_before = seam_changes();
   const shw_status status = numbered_read(context_, path.c_str(), found, text, sizeof(text));
   if (seam_changes() != changes_before) return "I4: opening changes something";
-  if (status == SHW_NOT_FOUND && expected.may_be_missing) return "";
+  if (status == SHW_NOT_FOUND && expected.may_be_missing)
+    return violation_for_megatron(path, Expected{{}, true});
   const std::string wanted = fmt::format("expected save {}{}", fmt::join(expected.numbers, " or "),
                                          expected.may_be_missing ? " or NOT_FOUND" : "");
   if (status == SHW_INTERNAL) return fmt::format("I3: {}, {}", wanted, text);
@@ -191,6 +198,38 @@ std::string StateChecker::violation_at(const std::string& path, const Expected& 
     return fmt::format("{}: {}, found {}", expected.numbers.empty() ? "I6" : "I1", wanted, text);
   if (std::find(expected.numbers.begin(), expected.numbers.end(), *found) == expected.numbers.end())
     return fmt::format("I2: {}, found save {}", wanted, *found);
+  return violation_for_megatron(path, Expected{expected.numbers, true});
+}
+
+// Links to Megatron's files alone, read as a whole.
+std::string StateChecker::violation_for_megatron(const std::string& path,
+                                                 const Expected& expected) {
+  if (format_ != SHW_FORMAT_MEGATRON) return "";
+  if (!fs::exists(path + "/" + kMarker))
+    return expected.may_be_missing ? "" : "I7: there is no marker";
+  const std::string seen = path + ".seen";
+  fs::remove_all(seen);
+  fs::create_directory(seen);
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (is_megatrons(name)) fs::create_hard_link(entry.path(), seen + "/" + name);
+  }
+  // The newest first, down to what was there before: a journal may wait while others are told.
+  std::vector<uint64_t> numbers = expected.numbers;
+  if (expected.may_be_missing && !numbers.empty()) {
+    uint64_t number = *std::max_element(numbers.begin(), numbers.end());
+    uint64_t last = std::min(*std::min_element(numbers.begin(), numbers.end()), number - 1);
+    if (path == megatrons_path_) last = std::min(last, megatrons_number_);
+    for (numbers = {number}; number > last;) numbers.push_back(--number);
+  }
+  const auto found = std::find_if(numbers.begin(), numbers.end(), [&](uint64_t number) {
+    return numbered_tensors_at(context_, seen.c_str(), number) != 0;
+  });
+  fs::remove_all(seen);
+  if (found == numbers.end())
+    return fmt::format("I7: expected save {} or no marker", fmt::join(numbers, " or "));
+  megatrons_path_ = path;
+  megatrons_number_ = *found;
   return "";
 }
 
@@ -203,6 +242,7 @@ std::string StateChecker::follow_up_violation(const std::string& path, uint64_t 
   }
   uint64_t found = 0;
   if (broken.empty()) broken = violation_at(path, {{number}, false}, &found);
+  if (broken.empty()) broken = violation_for_megatron(path, {{number}, false});
   return broken.empty() ? "" : "I5: " + broken;
 }
 

@@ -6,6 +6,8 @@
 //   I4          opening changes nothing
 //   I5          a following save succeeds, and gc leaves exactly the named files
 //   I6          when nothing was committed, open says NOT_FOUND
+//   I7          Megatron-core, which knows no journal, finds one of the checkpoints that may be
+//               there, the one that it found before, or no marker; after a save what was saved
 // One thread.
 #pragma once
 
@@ -59,12 +61,17 @@ class StateChecker {
 
  private:
   void place(const FileTree& tree);
+  std::string violation_for_megatron(const std::string& path, const Expected& expected);
   void clear();
 
   const int32_t format_;
   shw_context* context_ = nullptr;
   std::string directory_;
   FileTree placed_;
+  // What Megatron-core found last, and where: it stays there, behind a journal that names a newer
+  // one, until a save gets as far as the marker.
+  std::string megatrons_path_;
+  uint64_t megatrons_number_ = 0;
 };
 
 }  // namespace shardwright::crash

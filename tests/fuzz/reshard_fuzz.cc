@@ -49,6 +49,9 @@ class Bytes final : public Contents {
     const auto at = static_cast<size_t>(run.begin / 64 + static_cast<int64_t>(run.tensor));
     return ContentDigest{runs[at % runs.size()]};
   }
+  Result<bool> are_zeros(const StoredRun& run) override {
+    return runs.empty() || runs[static_cast<size_t>(run.begin) % runs.size()] == std::byte{0};
+  }
 };
 
 void assign(std::span<const std::byte> input) {
@@ -82,6 +85,7 @@ void assign(std::span<const std::byte> input) {
       bucket.elements += 1 + static_cast<int64_t>(input[4 + (b + k) % (input.size() - 4)]) % 96;
     }
     bucket.bounds.push_back(bucket.elements);
+    bucket.is_gathered = (static_cast<uint32_t>(input[b]) & 4U) != 0;
     buckets.push_back(std::move(bucket));
   }
   const std::vector<LocalParameter> parameters = find_local_parameters(catalog);

@@ -113,6 +113,19 @@ def test_wrong_shapes_are_refused(checkpoint):
         load(checkpoint, ours.ShardedTensor.from_rank_offsets("whole", torch.zeros(4, 3)))
 
 
+@pytest.mark.parametrize("key", SHAPES)
+def test_an_entry_whose_shape_nothing_says_is_named(key, checkpoint):
+    leaf = ours.ShardedTensor.from_rank_offsets(key, torch.zeros(SHAPES[key]))
+    wanted = ours.mcore_to_pyt_state_dict({key: [leaf]}, is_loading=True)
+    metadata = dcp.FileSystemReader(checkpoint).read_metadata()
+    assert not hasattr(metadata, "mcore_data")
+    for options in ({"shapes_validation_sharded_tensors": [leaf]}, {"allow_shape_mismatch_sharded_tensors": {key: leaf}}):
+        planner = ours.MCoreLoadPlanner(**options)
+        planner.set_up_planner(wanted, metadata, True)
+        with pytest.raises(ours.CheckpointingException, match=f"^{key} .*no mcore_data.*save it again"):
+            planner.create_local_plan()
+
+
 def test_descriptors_of_the_original_are_filled_too(checkpoint, original, one_rank):
     leaf = original.mapping.ShardedTensor.from_rank_offsets("whole", torch.zeros(2, 6), (0, 1, 2))
     request = original.strategies.mcore_to_pyt_state_dict({"whole": [leaf]}, True)

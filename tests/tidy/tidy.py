@@ -23,6 +23,7 @@ import registered_tests
 import requirements_used
 import size_ratchet
 import text_rules
+import unity_names
 from source_tree import Finding, SourceTree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +41,7 @@ def checks(build: Path) -> dict[str, Callable[[SourceTree], list[Finding]]]:
         "names": text_rules.check_names,
         "registered-tests": registered_tests.check,
         "include-direction": include_direction.check,
+        "unity-names": unity_names.check,
         "size": size_ratchet.check,
         "dead-links": doc_links.check,
         "compatibility-rows": compatibility_rows.check,

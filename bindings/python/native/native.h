@@ -153,6 +153,12 @@ PyObject* shw_py_grid_flat_entry(const shw_grid_shard* shard);
 PyObject* shw_py_grid_flat_pieces(PyObject* shape, PyObject* entry, PyObject* chunk);
 PyObject* shw_py_grid_overlap(PyObject* stored, PyObject* wanted, PyObject* index);
 
+/* ---- object_keys.c: names of cells of grids, as bytes ---- */
+
+PyObject* shw_py_object_key(PyObject* key, PyObject* index, PyObject* shape);
+/* (key, index, shape) */
+PyObject* shw_py_object_key_parse(PyObject* name);
+
 /* ---- planning.c ---- */
 
 /* arrays: (weights, sets, secondary or None, set offsets, holders), each with the buffer protocol.

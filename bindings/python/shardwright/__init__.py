@@ -26,6 +26,7 @@ from .jobs import Job
 from .layout import Layout, Shard
 from .load_exchange import ExchangeRound, LoadExchange
 from .mapping import Mapping
+from .object_cells import ObjectCell, ObjectKey
 from .planner import (LoadPlanner, Plan, PlanItem, SavePlanner, exchange_plans, plan_findings, plan_info,
                       validate_plan)
 from .report import Cast, Report, ShapeChange
@@ -40,7 +41,7 @@ __all__ = [
     "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "ExchangeRound",
     "FailedPreconditionError", "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
     "JobDescription", "Layout", "LoadExchange", "LoadOptions", "LoadPlanner", "Mapping", "MemoryStorage", "MissingNameError", "NodeCollective", "NotFoundError",
-    "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
+    "ObjectCell", "ObjectKey", "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
     "PluginCollective", "PluginStorage", "PosixStorage", "Progress", "Report", "ResourceExhaustedError", "SaveOptions",
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
     "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",

@@ -6,6 +6,7 @@ bytes are left is one JSON object; the containers above it are structure. A name
 """
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,14 +14,16 @@ from typing import Any, Protocol, runtime_checkable
 
 from . import _buffers, _json, _pickle_notice, _pickles
 from ._library import native
-from ._options import word
+from ._options import KINDS, word
 from .errors import InvalidArgumentError
 from .layout import Box, Layout, Shard
 from .mapping import Mapping as _Rules
+from .object_cells import ObjectCell
 
 _BYTES = "application/octet-stream"
 _PICKLE = "application/python-pickle"
 _DEPTH_MAX = 200
+_NO_CELL = ObjectCell(b"")
 _OBJECTS = {"json": 0, "pickle": 1}
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 Convert = Callable[[str, Any], Any]
@@ -42,17 +45,18 @@ class Stateful(Protocol):
 class ObjectEntry:
     """A byte object of the state, and where its value lies in the caller's containers."""
 
-    __slots__ = ("container", "key", "name", "path", "value")
+    __slots__ = ("cell", "container", "key", "name", "path", "value")
 
-    def __init__(self, name: bytes, path: bytes, value: Any, container: Any, key: Any) -> None:
-        self.name, self.path, self.value, self.container, self.key = name, path, value, container, key
+    def __init__(self, name: bytes, path: bytes, value: Any, container: Any, key: Any,
+                 cell: ObjectCell | None = None) -> None:
+        self.name, self.path, self.value, self.container, self.key, self.cell = name, path, value, container, key, cell
 
 
 class State:
     """Entries of one rank. Tensors are borrowed: the state keeps the objects alive whose memory it points into.
 
     Args:
-        tree: nested mapping of tensors, shards, bytes, JSON values and Stateful objects; or one Stateful object.
+        tree: nested mapping of tensors, shards, bytes, JSON values, ObjectCells and Stateful objects; or one Stateful object.
         writable: the tensors are targets of a load, and every other value stands where a stored value will be put.
         rank: global rank, which chooses the boxes of entries that carry a layout. It is the rank that saves.
         objects: "json", or "pickle" to store values that are no JSON as pickles.
@@ -183,12 +187,24 @@ class State:
         if isinstance(value, bytes):
             self._objects.append(ObjectEntry(joined, text, value, container, key))
             return
+        if isinstance(value, ObjectCell):
+            self._add_cell(joined, b"" if value.index else text, value, container, key)
+            return
         if self._convert is not None:
             value = self._convert(_shown(joined), value)
         if isinstance(value, Shard):
             self._add_shard(joined, text, value)
         elif not _buffers.import_leaf(self._whole, joined, text, value, None, self._staged):
             self._objects.append(ObjectEntry(joined, text, self._other_value(joined, value), container, key))
+
+    def _add_cell(self, name: bytes, path: bytes, cell: ObjectCell, container: Any, key: Any) -> None:
+        if len(cell.index) != len(cell.shape):
+            raise InvalidArgumentError(f"{_shown(name)} has {len(cell.index)} indices in a grid of {len(cell.shape)} axes",
+                                       {"tensor": _shown(name)})
+        value = cell.value
+        if not isinstance(value, bytes) and not _holds_only_json(value):
+            value = self._other_value(name, value)
+        self._objects.append(ObjectEntry(name, path, value, container, key, cell))
 
     def _other_value(self, name: bytes, value: Any) -> Any:
         """What stands for a value that is no tensor, no JSON and no bytes."""
@@ -222,9 +238,18 @@ class State:
 
     def _add_objects(self) -> None:
         contents = [_content(entry.value, _shown(entry.name)) for entry in self._objects]
+        cells = [entry.cell or _NO_CELL for entry in self._objects]
         native.shw_state_add_objects(self._handle, {
             "count": len(contents), "names": [entry.name for entry in self._objects], "data": [data for data, _ in contents],
-            "content_types": [kind for _, kind in contents], "paths": [entry.path for entry in self._objects]})
+            "content_types": [kind for _, kind in contents], "paths": [entry.path for entry in self._objects],
+            "kinds": [word("kind", cell.kind, KINDS) for cell in cells],
+            "grid_shapes": [extent for cell in cells for extent in cell.shape],
+            "grid_indices": [index for cell in cells for index in cell.index],
+            "grid_offsets": [0, *itertools.accumulate(len(cell.index) for cell in cells)],
+            "replica_ids": [int(cell.replica) for cell in cells]})
+        for entry in self._objects:
+            if entry.cell is not None and entry.cell.index:
+                entry.name = native.shw_py_object_key(entry.name, tuple(entry.cell.index), tuple(entry.cell.shape))
 
     # ---- reading it ----
 

@@ -14,7 +14,7 @@
 namespace shardwright::format::megatron {
 namespace {
 
-constexpr size_t kMaxDepth = 16;
+constexpr size_t kMaxListDepth = 16;
 constexpr size_t kHexDigits = 64;
 constexpr size_t kShownDigits = 16;
 constexpr size_t kReadBytes = size_t{1} << 20;
@@ -130,7 +130,7 @@ Status compare(const Location& location, std::string_view name, std::string_view
 Result<std::map<std::string, std::string>> decode_integrity(std::span<const std::byte> bytes) {
   IntegrityTexts texts;
   const Status read =
-      read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kMaxDepth, &texts);
+      read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kMaxListDepth, &texts);
   if (!read.ok()) return read.detail("file").empty() ? wrong_digests(read.message()) : read;
   return texts.take();
 }

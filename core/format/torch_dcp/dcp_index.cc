@@ -36,7 +36,7 @@ constexpr size_t kMaxTransforms = 64;                   // distinct ones
 // Values stand in a pickle once and may be referred to by two bytes any number of times, so what
 // they come to is bounded by the bytes of the pickle. torch writes 100 bytes and more for a chunk
 // and its place, and each name once.
-constexpr uint64_t kBytesPerChunk = 8;
+constexpr uint64_t kLeastBytesPerChunk = 8;
 constexpr uint64_t kExtentsPerByte = 2;
 constexpr uint64_t kPathBytesPerByte = 8;
 // Names, files and transforms of stored items: each item refers to texts that others refer to.
@@ -49,7 +49,7 @@ class IndexReader {
   IndexReader(const PickleData& data, std::string_view file, uint64_t pickle_bytes)
       : data_(data),
         file_(file),
-        chunks_left_(pickle_bytes / kBytesPerChunk),
+        chunks_left_(pickle_bytes / kLeastBytesPerChunk),
         extents_left_(pickle_bytes * kExtentsPerByte),
         name_bytes_left_(pickle_bytes),
         item_text_left_(pickle_bytes * kItemTextPerByte),

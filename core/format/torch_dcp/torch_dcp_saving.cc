@@ -22,10 +22,6 @@ namespace {
 constexpr std::string_view kOthers[] = {"manifest.shw", kRankIndexPattern, "*.safetensors",
                                         "*.safetensors.index.json"};
 
-std::string key_of(const Location& location, std::string_view name) {
-  return storage::join_key(location.prefix, name);
-}
-
 std::string name_prefix(const Location& location) {
   return location.prefix.empty() ? "" : location.prefix + "/";
 }
@@ -48,13 +44,13 @@ class TorchDcpWriter final : public FormatWriter {
   // A conversion has them in memory: values are put into archives.
   bool plans_object_bytes() const override { return true; }
   std::string commit_key(const Location& location) const override {
-    return key_of(location, kIndexName);
+    return storage::join_key(location.prefix, kIndexName);
   }
   std::string journal_key(const Location& location, std::string_view generation) const override {
-    return key_of(location, journal_file_name(generation));
+    return storage::join_key(location.prefix, journal_file_name(generation));
   }
   std::string fence_key(const Location& location) const override {
-    return key_of(location, kLockName);
+    return storage::join_key(location.prefix, kLockName);
   }
   Result<CurrentCheckpoint> read_current(const Location& location) const override;
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
@@ -126,8 +122,9 @@ Result<std::vector<FileLayout>> TorchDcpWriter::lay_out(const Location& location
   const bool in_order = !storage::offers(*location.storage, storage::kPositionalWrite);
   SHW_ASSIGN_OR_RETURN(FileLayout layout,
                        lay_out_items(contents, in_order ? Framing::kOrdered : Framing::kAligned));
-  layout.key = key_of(location, data_file_name({contents.list.rank, contents.file_number,
-                                                contents.list.generation, contents.file_hint}));
+  layout.key = storage::join_key(location.prefix,
+                                 data_file_name({contents.list.rank, contents.file_number,
+                                                 contents.list.generation, contents.file_hint}));
   layout.names_prefix = location.prefix;
   std::vector<FileLayout> files;
   files.push_back(std::move(layout));

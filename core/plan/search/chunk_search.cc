@@ -12,7 +12,7 @@ namespace shardwright::plan::internal {
 namespace {
 
 constexpr uint64_t kFewChunks = 8;  // cheaper to look at than to index
-constexpr size_t kAhead = 8;        // boxes far apart that are on their way from memory
+constexpr size_t kBoxesAhead = 8;   // boxes far apart that are on their way from memory
 
 }  // namespace
 
@@ -88,8 +88,8 @@ void ChunkSearch::filling(const Interval* region, std::vector<uint64_t>* out) co
   size_t kept = 0;
   for (size_t i = 0; i < out->size(); ++i) {
     const uint64_t chunk = (*out)[i];
-    if (i + kAhead < out->size())
-      __builtin_prefetch(&box_record(*catalog_, tensor, (*out)[i + kAhead]));
+    if (i + kBoxesAhead < out->size())
+      __builtin_prefetch(&box_record(*catalog_, tensor, (*out)[i + kBoxesAhead]));
     const uint64_t elements = common_elements(chunk, region);
     if (elements == 0) continue;
     (*out)[kept++] = chunk;

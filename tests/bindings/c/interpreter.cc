@@ -243,6 +243,15 @@ void Interpreter::add_object(shw_state* state, const Json& entry) {
   batch.content_type_offsets = type_offsets;
   batch.paths = path.data();
   batch.path_offsets = path_offsets;
+  const Json grid = entry.value("grid", Json::object());
+  const std::vector<int64_t> shape = numbers_of(member(grid, "fragments"));
+  const std::vector<int64_t> indices = numbers_of(member(grid, "index"));
+  const uint64_t grid_offsets[] = {0, shape.size()};
+  const int32_t replica_ids[] = {entry.value("replica", false) ? 1 : 0};
+  batch.grid_shapes = shape.data();
+  batch.grid_indices = indices.data();
+  batch.grid_offsets = grid_offsets;
+  batch.replica_ids = replica_ids;
   shw_error* error = nullptr;
   check(shw_state_add_objects(state, &batch, &error), &error);
 }

@@ -129,12 +129,12 @@ class Runner(PlanningSteps):
         tree[keys[-1]] = self.value_of(entry)
 
     def value_of(self, entry):
-        if "json" in entry:
-            return json.loads(entry["json"])
-        if "hex" in entry:
-            return bytes.fromhex(entry["hex"])
-        if "zeros" in entry:
-            return bytes(entry["zeros"])
+        if "tensor" not in entry:
+            value = self.object_of(entry)
+            if "grid" not in entry and "replica" not in entry:
+                return value
+            grid = entry.get("grid", {"index": (), "fragments": ()})
+            return shardwright.ObjectCell(value, grid["index"], grid["fragments"], replica=entry.get("replica", False))
         local = self.things[entry["tensor"]]
         replica = entry.get("replica", False)
         if "grid" in entry:
@@ -142,6 +142,12 @@ class Runner(PlanningSteps):
         if "shape" not in entry:
             return Shard(local.value, local.shape, replica=True) if replica else local.value
         return Shard(local.value, tuple(entry["shape"]), boxes=((tuple(entry["offsets"]), local.shape),))
+
+    @staticmethod
+    def object_of(entry):
+        if "json" in entry:
+            return json.loads(entry["json"])
+        return bytes.fromhex(entry["hex"]) if "hex" in entry else bytes(entry["zeros"])
 
     def state(self, name, writable=False):
         return self.build(self.things[name], writable)

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/core/hsdp/test_memory.h"
 #include "tests/core/hsdp/training.h"
 
 namespace shardwright::test {
@@ -63,9 +64,9 @@ TEST(AccumulatedTraining, T11NoMicroBatchIsLostBetweenTheReplicas) {
   RankMeshes meshes(shape);
   std::vector<Floats> gradients(4);
   expect_all_ok(run_ranks(4, [&](int32_t rank) -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto context,
-                         hsdp::Hsdp::create(options_of(shape), meshes.take(rank),
-                                            device::make_host_lane_device(false)));
+    SHW_ASSIGN_OR_RETURN(
+        const auto context,
+        hsdp::Hsdp::create(options_of(shape), meshes.take(rank), make_test_device(false)));
     SHW_ASSIGN_OR_RETURN(hsdp::Unit * unit, context->create_unit("one", {}));
     std::vector<hsdp::ParameterInput> inputs(1);
     inputs[0].spec.fqn = "weight";
@@ -86,7 +87,7 @@ TEST(AccumulatedTraining, T11NoMicroBatchIsLostBetweenTheReplicas) {
     SHW_RETURN_IF_ERROR(context->finalize_backward());
     EXPECT_EQ(unit->gradient_state(), hsdp::GradientState::kReady);
     SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView view, unit->gradient(0));
-    const float* values = reinterpret_cast<const float*>(view.bytes.data());
+    const float* values = seen_floats(view.bytes);
     gradients[static_cast<size_t>(rank)].assign(values, values + view.bytes.size() / 4);
     return context->step_event();
   }));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/layout/box.h"
+#include "tests/core/hsdp/test_memory.h"
 #include "tests/core/hsdp/training.h"
 #include "tests/support/random_source.h"
 
@@ -124,7 +125,7 @@ void expect_boxes_tile(const std::vector<hsdp::ParameterInput>& parameters, int3
                                                 collective::make_fake_communicator(rank, world));
       ASSERT_TRUE(set.ok()) << set.to_string();
     }
-    const auto context = hsdp::Hsdp::create({}, mesh, device::make_host_lane_device(true)).value();
+    const auto context = hsdp::Hsdp::create({}, mesh, make_test_device(true)).value();
     hsdp::UnitOptions options;
     options.layout_mode = mode;
     hsdp::Unit* unit = context->create_unit("unit", options).value();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/tensor/cast.h"
+#include "tests/core/hsdp/test_memory.h"
 
 namespace shardwright::test {
 namespace {
@@ -21,7 +22,7 @@ std::span<const std::byte> bytes_of(const Floats& values) {
 }
 
 std::span<float> floats_of(std::span<std::byte> bytes) {
-  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+  return {seen_floats(bytes), bytes.size() / sizeof(float)};
 }
 
 }  // namespace
@@ -56,9 +57,9 @@ Result<std::unique_ptr<RankTrainer>> RankTrainer::create(const TrainingCase& pla
   hsdp::HsdpOptions options = plan.options;
   options.shard_axis = options_of(plan.mesh).shard_axis;
   options.replicate_axis = options_of(plan.mesh).replicate_axis;
+  trainer->device_ = make_test_device(plan.inline_lanes);
   SHW_ASSIGN_OR_RETURN(trainer->context_,
-                       hsdp::Hsdp::create(options, std::move(mesh),
-                                          device::make_host_lane_device(plan.inline_lanes)));
+                       hsdp::Hsdp::create(options, std::move(mesh), trainer->device_));
   for (size_t layer = 0; layer < plan.layers(); ++layer)
     SHW_RETURN_IF_ERROR(trainer->make_unit(layer));
   return trainer;
@@ -108,7 +109,7 @@ Result<Floats> RankTrainer::whole(size_t layer, size_t parameter) {
   SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView view, units_[layer]->full(parameter));
   const size_t width = static_cast<size_t>(dtype_bits(view.dtype)) / 8;
   Floats values(view.bytes.size() / width);
-  SHW_RETURN_IF_ERROR(cast_elements(view.dtype, view.bytes, DType::kFloat32,
+  SHW_RETURN_IF_ERROR(cast_elements(view.dtype, seen(view.bytes), DType::kFloat32,
                                     std::as_writable_bytes(std::span(values))));
   return values;
 }
@@ -137,6 +138,16 @@ Status RankTrainer::forward(int32_t step, int32_t micro_batch) {
   return {};
 }
 
+Status RankTrainer::move_to_device(hsdp::GradientInput* input) {
+  SHW_ASSIGN_OR_RETURN(const std::span<std::byte> there, device_->allocate(input->bytes.size()));
+  std::ranges::copy(input->bytes, seen(there).begin());
+  input->owner = std::shared_ptr<const void>(
+      there.data(), [there, device = device_](const void*) { device->release(there); });
+  input->bytes = there;
+  input->on_device = true;
+  return {};
+}
+
 Status RankTrainer::hand_over(size_t layer, const MlpGradients& gradients) {
   std::vector<hsdp::GradientInput> inputs;
   SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView view, units_[layer]->full(0));
@@ -149,6 +160,7 @@ Status RankTrainer::hand_over(size_t layer, const MlpGradients& gradients) {
     hsdp::GradientInput input{each, view.dtype, *memory, plan_.take_gradients, nullptr};
     // Copied ones may go right after the call; the vector keeps them until then.
     input.owner = memory;
+    if (plan_.gradients_on_device) SHW_RETURN_IF_ERROR(move_to_device(&input));
     inputs.push_back(std::move(input));
   }
   return units_[layer]->add_gradients(inputs);

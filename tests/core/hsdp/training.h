@@ -33,7 +33,8 @@ struct TrainingCase {
   Accumulation accumulation = Accumulation::kReduceEach;
   int32_t micro_batches = 1;
   int32_t steps = 20;
-  bool take_gradients = false;  // handed over instead of copied
+  bool take_gradients = false;       // handed over instead of copied
+  bool gradients_on_device = false;  // they lie in its memory already
   bool inline_lanes = false;
   bool one_finalize = false;   // is_last_backward only at the last micro-batch
   std::vector<bool> frozen{};  // per parameter, as it begins
@@ -78,10 +79,12 @@ class RankTrainer {
   Status set_flags(int32_t micro_batch);
   Result<Floats> whole(size_t layer, size_t parameter);
   Result<MlpLayer> layer_of(size_t layer, Parameters* memory);
+  Status move_to_device(hsdp::GradientInput* input);
   Status hand_over(size_t layer, const MlpGradients& gradients);
 
   TrainingCase plan_;
   int32_t rank_;
+  std::shared_ptr<device::LaneDevice> device_;  // co-owned with the context
   std::unique_ptr<hsdp::Hsdp> context_;
   std::vector<hsdp::Unit*> units_;
   Parameters momenta_;

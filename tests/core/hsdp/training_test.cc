@@ -2,6 +2,7 @@
 //
 // Training on ranks has the bits of one process that adds in the same order (T1, T3 to T5, T14).
 #include "tests/core/hsdp/training.h"
+#include "tests/core/hsdp/test_memory.h"
 
 #include <cstring>
 
@@ -73,8 +74,7 @@ Status expect_padding_is_zero(RankTrainer& trainer, const TrainingCase& plan, in
     SHW_ASSIGN_OR_RETURN(const hsdp::UnitLayout layout,
                          hsdp::UnitLayout::create(specs, plan.mesh.shard, hsdp::LayoutMode::kRow));
     SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView first, trainer.units()[layer]->local(0));
-    const float* shard =
-        reinterpret_cast<const float*>(first.bytes.data()) - layout.local_offset(0, rank);
+    const float* shard = seen_floats(first.bytes) - layout.local_offset(0, rank);
     for (size_t each = 0; each < 2; ++each) {
       const hsdp::ParameterSlot& slot = layout.slot(each);
       SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView local, trainer.units()[layer]->local(each));

@@ -34,6 +34,10 @@ class Letters final : public Contents {
     const auto found = runs.find({run.tensor, run.begin});
     return digest_of(found == runs.end() ? "other" : found->second);
   }
+  Result<bool> are_zeros(const StoredRun& run) override {
+    const auto found = runs.find({run.tensor, run.begin});
+    return found != runs.end() && found->second == "pad";
+  }
 };
 
 class AssignBuckets : public testing::Test {
@@ -104,6 +108,27 @@ TEST_F(AssignBuckets, ContentsSayWhatLiesWhere) {
   EXPECT_EQ((*assigned)[1].begin, 64);
   EXPECT_EQ(name((*assigned)[1]), "b");
   EXPECT_EQ(name((*assigned)[2]), "a");
+}
+
+TEST_F(AssignBuckets, OfBucketsInOneRunTheNextBeginsWhereTheLastParameterEnded) {
+  parameter("a", 80, "A");
+  parameter("b", 16, "B");
+  parameter("c", 16, "C");
+  bucket(0, {{0, 16, "C"}, {16, 48, "pad"}, {64, 80, "A"}, {144, 16, "B"}});
+  buckets_[0].is_gathered = true;
+  const auto assigned = run();
+  ASSERT_TRUE(assigned.ok()) << assigned.status().to_string();
+  ASSERT_EQ(assigned->size(), 3U);
+  EXPECT_EQ((*assigned)[1].begin, 64);
+  EXPECT_EQ((*assigned)[2].begin, 144);
+  EXPECT_EQ(name((*assigned)[2]), "b");
+}
+
+TEST_F(AssignBuckets, ARunWhoseEndIsNoParameterLeavesItsBucket) {
+  parameter("a", 80, "A");
+  bucket(0, {{0, 64, "A"}});
+  buckets_[0].is_gathered = true;
+  EXPECT_FAILURE(run().status(), StatusCode::kFailedPrecondition, "element 0");
 }
 
 TEST_F(AssignBuckets, WhatIsNoStoredWeightIsRefusedByNameAndPlace) {

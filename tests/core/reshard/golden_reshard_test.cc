@@ -80,12 +80,14 @@ TEST_P(EveryShape, HoldsWhatTheJobWroteForAnyShape) {
             "\"fully_reshardable\"");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryShape,
-                         testing::Values(Case{"gpt_tp2dp2_bf16", 1, 1, 1},
-                                         Case{"gpt_tp2dp2_bf16", 4, 2, 1},
-                                         Case{"gpt_tp2pp2", 1, 1, 1}, Case{"gpt_tp2pp2", 1, 2, 1},
-                                         Case{"gpt_tp2pp2", 4, 1, 1}, Case{"moe_ep2", 1, 1, 1},
-                                         Case{"moe_ep2", 1, 1, 4}, Case{"moe_ep2", 2, 1, 2}));
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryShape,
+    testing::Values(Case{"gpt_tp2dp2_bf16", 1, 1, 1}, Case{"gpt_tp2dp2_bf16_zero", 1, 1, 1},
+                    Case{"gpt_tp2dp2_bf16_zero", 2, 2, 1}, Case{"gpt_dp2_buckets_zero", 1, 1, 1},
+                    Case{"gpt_dp2_buckets_zero", 2, 1, 1}, Case{"gpt_tp2dp2_bf16", 4, 2, 1},
+                    Case{"gpt_tp2pp2", 1, 1, 1}, Case{"gpt_tp2pp2", 1, 2, 1},
+                    Case{"gpt_tp2pp2", 4, 1, 1}, Case{"moe_ep2", 1, 1, 1}, Case{"moe_ep2", 1, 1, 4},
+                    Case{"moe_ep2", 2, 1, 2}));
 
 TEST_F(GoldenReshard, ExpertsAreInOneOptimizerOrInTheirOwn) {
   ASSERT_TRUE(run("moe_ep2", to_shape(1, 1, 1)).ok());
@@ -144,6 +146,41 @@ TEST_F(GoldenReshard, BucketsAreKeptForJobsOfTheSameShapeOnly) {
   options.target.shape.tensor = 1;
   EXPECT_FAILURE(run("gpt_tp2dp2_bf16", options, "other").status(), StatusCode::kFailedPrecondition,
                  "tp 2 pp 1 ep 1", "tp 1");
+}
+
+TEST_F(GoldenReshard, GatheredBuffersAreNoBucketsToKeep) {
+  ReshardOptions options = to_shape(2, 1);
+  options.target.optimizer = OptimizerLayout::kDpReshardable;
+  EXPECT_FAILURE(run("gpt_tp2dp2_bf16_zero", options).status(), StatusCode::kFailedPrecondition,
+                 "not stored in buckets");
+}
+
+TEST_F(GoldenReshard, DamageInGatheredBuffersIsFound) {
+  const auto ckpt = exec::test::golden_directory("megatron_reshard") / "gpt_dp2_buckets_zero";
+  const auto copy = std::filesystem::path(directory_.path()) / "copy";
+  std::filesystem::copy(ckpt / "ckpt", copy, std::filesystem::copy_options::recursive);
+  // A byte of the last state: the weights prove nothing about it.
+  const format::Location place{storage::make_posix_storage(copy), "", copy.string(), copy.string()};
+  {
+    const auto opened = exec::Checkpoint::open(*reading_, place);
+    ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+    const auto object =
+        (*opened)->find_object("optimizer.distributed.dp_group_idx_0.param_state/shard_0_1", -1);
+    ASSERT_TRUE(object.ok());
+    const auto extent = (*opened)->opened().object_extent(*object);
+    ASSERT_TRUE(extent.ok());
+    const auto file = copy / (*opened)->opened().files()[extent->file].key;
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    const auto at = static_cast<std::streamoff>(extent->offset + extent->size_bytes / 10 * 9);
+    stream.seekg(at);
+    const int byte = stream.get();
+    stream.seekp(at);
+    stream.put(static_cast<char>(byte ^ 1));
+  }
+  const auto report =
+      reshard(*reading_, *writing_, place, target(), to_shape(1), exec::CallContext());
+  EXPECT_EQ(report.status().code(), StatusCode::kDataLoss) << report.status().to_string();
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(directory_.path()) / "target"));
 }
 
 TEST_F(GoldenReshard, ADryRunWritesNothing) {

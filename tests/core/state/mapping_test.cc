@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/limits.h"
+#include "core/layout/flat_range.h"
 #include "tests/support/expect_failure.h"
 
 namespace shardwright {
@@ -287,6 +288,50 @@ TEST(Mapping, WrongEntriesNameRuleMemberAndEntry) {
                      .apply({"w", DType::kFloat4E2m1fn, Dims{6}, {}, {{0}, {6}}})
                      .status(),
                  StatusCode::kUnimplemented, "'w'");
+}
+
+// Where each element of a box goes, in its row-major order.
+Lines places_of(const Mapping& mapping, const Entry& entry) {
+  const Box& box = entry.box;
+  Lines places(static_cast<size_t>(box_element_count(box)));
+  const auto parts = mapping.apply({entry.name, entry.dtype, entry.shape, entry.fragments, box});
+  EXPECT_TRUE(parts.ok()) << parts.status().to_string();
+  for (const MappedBox& part : *parts) {
+    for (int64_t row = 0; row < part.source.sizes[0]; ++row) {
+      for (int64_t column = 0; column < part.source.sizes[1]; ++column) {
+        const int64_t at =
+            (part.source.offsets[0] + row) * box.sizes[1] + part.source.offsets[1] + column;
+        std::string& place = places.at(static_cast<size_t>(at));
+        EXPECT_EQ(place, "") << "two parts hold element " << at;
+        place = fmt::format("{} {} {}", part.name, part.box.offsets[0] + row,
+                            part.box.offsets[1] + column);
+      }
+    }
+  }
+  return places;
+}
+
+// As the ranks of a distributed optimizer hold them.
+TEST(Mapping, FlatRangesOfAShardGoWhereTheShardGoes) {
+  const Mapping mapping = one_rule("fc1", {SplitStep{.axis = 0, .suffixes = {"_w", "_v"}}});
+  const Box shard{{6, 0}, {6, 5}};
+  const Dims shape{12, 5};
+  const Dims fragments{2, 1};
+  const Lines whole = places_of(mapping, {"fc1", shape, shard, fragments});
+  EXPECT_EQ(whole.at(0), "fc1_w 3 0");
+  EXPECT_EQ(whole.at(29), "fc1_v 5 4");
+  for (int64_t begin = 0; begin < 30; ++begin) {
+    for (int64_t end = begin; end <= 30; ++end) {
+      Lines held;
+      std::vector<Piece> pieces;
+      append_flat_range(shard, {begin, end - begin}, &pieces);
+      for (const Piece& piece : pieces) {
+        const Lines more = places_of(mapping, {"fc1", shape, piece.box, fragments});
+        held.insert(held.end(), more.begin(), more.end());
+      }
+      EXPECT_EQ(held, Lines(whole.begin() + begin, whole.begin() + end)) << begin << " to " << end;
+    }
+  }
 }
 
 TEST(Mapping, EmptyBoxIsNothing) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Awkward sizes, held by all ranks, and two tensors that are cut into rows. */
+ * Awkward sizes, held by all ranks, and two tensors that are cut into rows. One has a name that
+ * Megatron-core's directories keep in a file of its own. */
 #include "numbered_state.h"
 
 #include <stdio.h>
@@ -17,8 +18,9 @@ struct shape {
 };
 
 static const struct shape shapes[NUMBERED_TENSORS] = {
-    {"empty", 0, 1, 0},    {"one", 1, 1, 0},     {"below", 1, 4095, 0},    {"page", 1, 4096, 0},
-    {"above", 1, 4097, 0}, {"rows", 12, 200, 1}, {"large", 24, 131072, 1},
+    {"empty", 0, 1, 0},         {"one", 1, 1, 0},         {"below", 1, 4095, 0},
+    {"page", 1, 4096, 0},       {"above", 1, 4097, 0},    {"rows", 12, 200, 1},
+    {"common.state", 1, 40, 0}, {"large", 24, 131072, 1},
 };
 
 static unsigned char value(uint64_t number, uint64_t tensor, uint64_t position) {
@@ -107,12 +109,7 @@ int numbered_create(struct numbered_state* out, uint64_t number, int32_t rank, i
   return add_number(out->state, is_filled ? number : 0);
 }
 
-int numbered_holds(const struct numbered_state* state, uint64_t number) {
-  char text[24];
-  const int digits = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-  uint64_t size = 0;
-  const void* stored = shw_state_object_data(state->state, 0, &size);
-  if (size != (uint64_t)digits || memcmp(stored, text, size) != 0) return 0;
+static int tensors_hold(const struct numbered_state* state, uint64_t number) {
   for (uint64_t t = 0; t < state->tensor_count; ++t) {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -122,6 +119,15 @@ int numbered_holds(const struct numbered_state* state, uint64_t number) {
     }
   }
   return 1;
+}
+
+int numbered_holds(const struct numbered_state* state, uint64_t number) {
+  char text[24];
+  const int digits = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+  uint64_t size = 0;
+  const void* stored = shw_state_object_data(state->state, 0, &size);
+  if (size != (uint64_t)digits || memcmp(stored, text, size) != 0) return 0;
+  return tensors_hold(state, number);
 }
 
 /* Other formats have metadata of their own beside it. */
@@ -175,4 +181,15 @@ shw_status numbered_read(shw_context* context, const char* path, uint64_t* numbe
   shw_checkpoint_release(checkpoint);
   shw_error_release(error);
   return status;
+}
+
+int numbered_tensors_at(shw_context* context, const char* path, uint64_t number) {
+  shw_checkpoint* checkpoint = NULL;
+  struct numbered_state state = {0};
+  int found = shw_checkpoint_open(context, NULL, path, NULL, &checkpoint, NULL) == SHW_OK &&
+              numbered_create(&state, number, 0, 1, 0) &&
+              load_all(checkpoint, state.state, NULL) == SHW_OK && tensors_hold(&state, number);
+  numbered_release(&state);
+  shw_checkpoint_release(checkpoint);
+  return found;
 }

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { NUMBERED_TENSORS = 7 };
+enum { NUMBERED_TENSORS = 8 };
 
 /* What one of `ranks` ranks holds. */
 struct numbered_state {
@@ -35,6 +35,10 @@ void numbered_release(struct numbered_state* state);
  * bytes than its number says is SHW_INTERNAL. `text` receives why it failed. */
 shw_status numbered_read(shw_context* context, const char* path, uint64_t* number, char* text,
                          uint64_t text_size);
+
+/* 1 when what lies at the path has all tensors of the number with their bytes. Nothing else is
+ * looked at: no object, and no metadata, which Megatron-core has no place for. */
+int numbered_tensors_at(shw_context* context, const char* path, uint64_t number);
 
 #if defined(__cplusplus)
 }

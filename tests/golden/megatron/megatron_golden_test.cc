@@ -60,7 +60,8 @@ TEST_P(MegatronGolden, HoldsTheTensorsThatWereSaved) {
     EXPECT_EQ(shape, is_flat ? whole["original_shape"] : tensor["shape"]) << name;
     const auto digest = sha256(*checkpoint_, name);
     ASSERT_TRUE(digest.ok()) << digest.status().to_string();
-    EXPECT_EQ(*digest, (is_flat ? whole["original_sha256"] : tensor["sha256"])) << name;
+    const Json& listed = is_flat ? whole["original_sha256"] : tensor["sha256"];
+    EXPECT_EQ(*digest, listed.get<std::string>()) << name;
   }
 }
 

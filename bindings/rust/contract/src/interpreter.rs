@@ -9,7 +9,8 @@ use crate::{Failure, HostPanic, files, ranks, torch};
 use serde_json::Value;
 use shardwright::{
     Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Grid, HostStorage, Job, Kind, LoadPlanner, Location,
-    Mapping, ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State, Storage, TensorSpec,
+    Mapping, ObjectBatch, ObjectSpec, ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State,
+    Storage, TensorSpec,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,12 @@ impl Interpreter {
                 (None, Some(hex)) => ("application/octet-stream", bytes_of_hex(hex)),
                 _ => ("application/octet-stream", vec![0; entry["zeros"].as_u64().unwrap_or(0) as usize]),
             };
-            state.add_object(&name, (kind, &bytes), &path, Kind::Auto)?;
+            let (fragments, index) = (numbers(&entry["grid"]["fragments"]), numbers(&entry["grid"]["index"]));
+            let grid = entry["grid"].is_object().then_some(Grid { fragments: &fragments, index: &index });
+            let replica = entry["replica"].as_bool().unwrap_or(false);
+            let mut batch = ObjectBatch::new();
+            batch.add(&ObjectSpec { path: &path, grid, replica, ..ObjectSpec::flat(&name, kind) }, &bytes)?;
+            state.add_objects(&batch)?;
         }
         if step["mapping"].is_null() { Ok(state) } else { state.mapped(&mapping(&step["mapping"])?) }
     }

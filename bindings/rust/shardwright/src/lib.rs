@@ -50,6 +50,7 @@ mod load_exchange;
 mod mapping;
 mod megatron;
 mod memory;
+mod object_batch;
 mod object_key;
 mod object_reader;
 mod options;
@@ -81,6 +82,7 @@ pub use job_description::{EstimateOptions, JobDescription, NodeExchange};
 pub use layout::{Layout, Piece, Placement};
 pub use load_exchange::{ExchangeRound, LoadExchange, exchange_plans};
 pub use mapping::Mapping;
+pub use object_batch::{ObjectBatch, ObjectSpec};
 pub use object_key::ObjectKey;
 pub use object_reader::ObjectReader;
 pub use options::{

@@ -5,9 +5,11 @@ use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
+use crate::memory::Owned;
+use crate::object_batch::{ObjectBatch, ObjectSpec};
 use crate::options::Kind;
 use crate::report::Report;
-use crate::tensor_batch::{Bools, Owned, RawMemory, Shard, TensorBatch, TensorSpec};
+use crate::tensor_batch::{Bools, RawMemory, Shard, TensorBatch, TensorSpec};
 use crate::text::{copy_bytes, sized_text};
 use shardwright_sys::{ffi, raw};
 use std::collections::HashMap;
@@ -196,37 +198,25 @@ impl<'a> State<'a> {
 
     /// Adds a byte object, (content type, bytes), which are copied. `path`: nested path, empty = flat.
     pub fn add_object(&mut self, name: &str, content: (&str, &[u8]), path: &str, kind: Kind) -> Result<()> {
-        self.add_object_as(name, content, path, (kind, 0))
+        self.add_one_object(&ObjectSpec { path, kind, ..ObjectSpec::flat(name, content.0) }, content.1)
     }
 
-    fn add_object_as(
-        &mut self,
-        name: &str,
-        (content_type, data): (&str, &[u8]),
-        path: &str,
-        (kind, replica_id): (Kind, i32),
-    ) -> Result<()> {
-        let name_offsets = [0, name.len() as u64];
-        let data_offsets = [0, data.len() as u64];
-        let type_offsets = [0, content_type.len() as u64];
-        let kinds = [kind as i32];
-        let replica_ids = [replica_id];
-        // SAFETY: a plain struct for which all zero is valid; everything is copied by the call.
-        let mut batch: ffi::shw_object_batch = unsafe { std::mem::zeroed() };
-        batch.struct_size = size_of::<ffi::shw_object_batch>() as u32;
-        batch.count = 1;
-        batch.names = name.as_ptr().cast();
-        batch.name_offsets = name_offsets.as_ptr();
-        batch.data = data.as_ptr().cast();
-        batch.data_offsets = data_offsets.as_ptr();
-        batch.content_types = content_type.as_ptr().cast();
-        batch.content_type_offsets = type_offsets.as_ptr();
-        let path_offsets = [0, path.len() as u64];
-        batch.paths = path.as_ptr().cast();
-        batch.path_offsets = path_offsets.as_ptr();
-        batch.kinds = kinds.as_ptr();
-        batch.replica_ids = replica_ids.as_ptr();
-        Ok(unsafe { raw::state_add_objects(self.handle, &batch) }?)
+    /// As [`State::add_object`] for what another rank saves: loads fill it.
+    pub fn add_replica_object(&mut self, name: &str, content: (&str, &[u8]), path: &str, kind: Kind) -> Result<()> {
+        self.add_one_object(&ObjectSpec { path, kind, replica: true, ..ObjectSpec::flat(name, content.0) }, content.1)
+    }
+
+    /// Adds all objects of a batch or none, in one call of the library. ALREADY_EXISTS for a doubled name, INVALID_ARGUMENT
+    /// for a cell outside its grid.
+    pub fn add_objects(&mut self, batch: &ObjectBatch) -> Result<()> {
+        // SAFETY: the columns live for the call, which copies everything.
+        Ok(unsafe { raw::state_add_objects(self.handle, &batch.columns()) }?)
+    }
+
+    fn add_one_object(&mut self, spec: &ObjectSpec, data: &[u8]) -> Result<()> {
+        let mut batch = ObjectBatch::new();
+        batch.add(spec, data)?;
+        self.add_objects(&batch)
     }
 
     /// A state of what a mapping says of the entries of this one. Tensors are views of the same memory, so that nothing is
@@ -251,11 +241,6 @@ impl<'a> State<'a> {
         // SAFETY: owned until here, and replaced.
         unsafe { ffi::shw_state_release(std::mem::replace(&mut self.handle, handle)) };
         Ok(self)
-    }
-
-    /// As [`State::add_object`] for what another rank saves: loads fill it.
-    pub fn add_replica_object(&mut self, name: &str, content: (&str, &[u8]), path: &str, kind: Kind) -> Result<()> {
-        self.add_object_as(name, content, path, (kind, 1))
     }
 
     /// Names of the tensors in order.

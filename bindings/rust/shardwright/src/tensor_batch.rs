@@ -4,7 +4,7 @@
 use crate::dtype::{DType, Element, first_no_bool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
-use crate::memory::{as_bytes, as_bytes_mut};
+use crate::memory::{Owned, as_bytes, as_bytes_mut};
 use crate::options::Kind;
 use crate::text::Blob;
 use shardwright_sys::ffi;
@@ -143,26 +143,6 @@ impl Bools {
         let text =
             format!("tensor {}: element {at} of its memory was loaded as the byte {byte}, which is no bool", self.name);
         Err(Error::new(ErrorKind::DataLoss, text).with_detail("tensor", &self.name))
-    }
-}
-
-/// Memory of one tensor that a state owns.
-pub(crate) struct Owned {
-    bytes: Vec<u64>, // aligned for every element type
-    size: usize,
-}
-
-impl Owned {
-    fn copy_of(data: &[u8]) -> Owned {
-        let mut bytes = vec![0u64; data.len().div_ceil(8)];
-        // SAFETY: the vector has at least as many bytes.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), bytes.as_mut_ptr().cast::<u8>(), data.len()) };
-        Owned { bytes, size: data.len() }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the vector has at least `size` bytes.
-        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.size) }
     }
 }
 
@@ -350,7 +330,7 @@ impl<'a> TensorBatch<'a> {
     /// [`State::tensor_bytes`](crate::State::tensor_bytes).
     pub fn add_owned(&mut self, spec: &TensorSpec, data: &[u8]) -> Result<()> {
         let mut owned = Owned::copy_of(data);
-        let memory = RawMemory { data: owned.bytes.as_mut_ptr().cast(), size: data.len(), read_only: false };
+        let memory = RawMemory { data: owned.as_mut_ptr(), size: data.len(), read_only: false };
         // SAFETY: the heap block stays where it is and goes with the batch into the state.
         unsafe { self.add_raw(spec, memory) }?;
         self.owned.push((spec.name.to_owned(), owned));

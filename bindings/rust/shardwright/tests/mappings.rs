@@ -2,8 +2,8 @@
 //! States as a mapping stores them, parts of grids, replicas.
 
 use shardwright::{
-    Checkpoint, Context, ErrorKind, Grid, Kind, LoadOptions, Location, Mapping, SaveOptions, State, Storage,
-    TensorBatch, TensorSpec, load_at, save_at,
+    Checkpoint, Context, ErrorKind, Grid, Kind, LoadOptions, Location, Mapping, ObjectBatch, ObjectSpec, SaveOptions,
+    State, Storage, TensorBatch, TensorSpec, load_at, save_at,
 };
 
 const NAME: &str = "layers.0.mlp.linear_fc1.bias";
@@ -47,6 +47,47 @@ fn replicas_are_not_saved() {
     save_at(&context, &state, &location, None, &SaveOptions::new()).unwrap();
     let checkpoint = Checkpoint::open_at(&context, &location).unwrap();
     assert_eq!(checkpoint.keys().unwrap(), ["w"]);
+}
+
+fn cells(own: &[u8], replica: bool) -> State<'static> {
+    let mut batch = ObjectBatch::new();
+    let grid = Some(Grid { fragments: &[2, 4], index: &[0, 1] });
+    batch.add(&ObjectSpec { grid, ..ObjectSpec::flat("rng", "text/plain") }, own).unwrap();
+    let grid = Some(Grid { fragments: &[1], index: &[0] });
+    batch.add(&ObjectSpec { grid, replica, ..ObjectSpec::flat("all", "text/plain") }, own).unwrap();
+    let mut state = State::new();
+    state.add_objects(&batch).unwrap();
+    state
+}
+
+#[test]
+fn cells_of_objects_are_saved_under_their_own_names() {
+    let (context, storage) = (Context::shared().unwrap(), Storage::memory().unwrap());
+    let (all, some) = (Location::storage(&storage, "p"), Location::storage(&storage, "q"));
+    save_at(&context, &cells(b"x", false), &all, None, &SaveOptions::new()).unwrap();
+    let mut target = cells(b"", true);
+    load_at(&context, &mut target, &all, None, &LoadOptions::new()).unwrap();
+    for name in ["rng/shard_0.1_2.4", "all/shard_0_1"] {
+        assert_eq!(target.object(name).unwrap().1, b"x");
+    }
+    save_at(&context, &cells(b"x", true), &some, None, &SaveOptions::new()).unwrap();
+    let checkpoint = Checkpoint::open_at(&context, &some).unwrap();
+    assert_eq!(checkpoint.objects().unwrap().into_keys().collect::<Vec<_>>(), ["rng/shard_0.1_2.4"]);
+}
+
+#[test]
+fn cells_that_do_not_fit_are_named() {
+    let mut batch = ObjectBatch::new();
+    let grid = |fragments, index| ObjectSpec {
+        grid: Some(Grid { fragments, index }),
+        ..ObjectSpec::flat("rng", "text/plain")
+    };
+    assert!(batch.add(&grid(&[], &[]), b"").unwrap_err().message().contains("0 indices in a grid of 0 axes"));
+    assert!(batch.add(&grid(&[2], &[0, 1]), b"").unwrap_err().message().contains("2 indices in a grid of 1 axes"));
+    batch.add(&grid(&[2], &[2]), b"").unwrap();
+    let error = State::new().add_objects(&batch).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.details()["tensor"], "rng");
 }
 
 #[test]

@@ -146,3 +146,17 @@ fn a_batch_is_loaded_into() {
     drop(into);
     assert_eq!(found.concat(), data.concat());
 }
+
+#[test]
+fn copies_that_a_state_owns_lie_on_whole_cache_lines() {
+    let mut state = State::new();
+    let names: Vec<String> = (0..32).map(|count| format!("w{count}")).collect();
+    for (count, name) in names.iter().enumerate() {
+        let data: Vec<u8> = (0..4 * count).map(|byte| byte as u8).collect();
+        state.add_owned(&TensorSpec::whole(name, float32(), &[count as i64]), &data).unwrap();
+        assert_eq!(state.tensor_bytes(name).unwrap(), data);
+    }
+    for name in names.iter().skip(1) {
+        assert_eq!(state.tensor_bytes(name).unwrap().as_ptr() as usize % 64, 0, "{name}");
+    }
+}

@@ -38,6 +38,21 @@ def flattened_shapes(metadata: Any) -> dict[str, tuple[int, ...]]:
     return {name: tuple(facts[_SHAPE]) for name, facts in kept.items() if facts.get(_SHAPE) is not None}
 
 
+def refuse_unexplained(name: str, stored: Sequence[int], shape: Sequence[int]) -> None:
+    """Refuses an entry that has the form of a tensor of this shape, flattened, where the metadata says no shape for it.
+
+    Raises:
+        ShardingError: names the entry.
+    """
+    fragments = tuple(stored[:-1])
+    if len(fragments) != len(shape) or not all(f > 0 and s % f == 0 for s, f in zip(shape, fragments, strict=True)):
+        return
+    if stored[-1] == math.prod(s // f for s, f in zip(shape, fragments, strict=True)):
+        raise failure(ShardingError, f"{name} of the shape {tuple(shape)} is stored as {tuple(stored)}, flattened as Megatron up to "
+                      "0.14 did it, and .metadata has no mcore_data that says its shape: restore the .metadata that was written "
+                      "with it, or load the checkpoint with the Megatron that wrote it and save it again", key=name)
+
+
 class FlattenedRequest(torch.Tensor):
     """A wanted tensor in the form of a flattened entry: lists ranges of stored shards, takes what was read of them."""
 

@@ -22,7 +22,7 @@ from ..dcp.planner._items import untouched
 from . import _reuse
 from ._allowed_types import allowed_types
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
-from ._flattened_entries import FlattenedRequest, flattened_shapes
+from ._flattened_entries import FlattenedRequest, flattened_shapes, refuse_unexplained
 from .checkpointable import CroppedRequest
 from .errors import MissingKeyError, PlannerStateError, ShardingError, failure, require
 
@@ -169,6 +169,9 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
             name: FlattenedRequest(name, self.state_dict[name], _stored_tensor(metadata, name), shape)
             for name, shape in flattened.items() if name in self.state_dict}
         flexible = (name for name in self.allow_shape_mismatch_sharded_tensors or {} if name not in flattened)
+        for name, tensor in (self.allow_shape_mismatch_sharded_tensors or {}).items():
+            if name in whole and name not in flattened:
+                refuse_unexplained(name, _stored_tensor(metadata, name).size, tensor.global_shape)
         cropped = {name: CroppedRequest(whole[name], _stored_tensor(metadata, name))
                    for name in flexible if name in whole}
         self.state_dict = {**whole, **cropped, **self._flattened}
@@ -184,6 +187,7 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
         for tensor in sharded_tensors:
             size = flattened.get(tensor.key, _stored_tensor(metadata, tensor.key).size)
             if tuple(size) != tuple(tensor.global_shape):
+                refuse_unexplained(tensor.key, size, tensor.global_shape)
                 raise failure(ShardingError, f"Global shape mismatch for loaded ({size}) and expected "
                               f"({tensor.global_shape}) tensor for key {tensor.key}", key=tensor.key)
 

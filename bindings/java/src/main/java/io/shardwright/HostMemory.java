@@ -15,6 +15,9 @@ import java.nio.ByteOrder;
  * a direct copy: it is filled before each save and copied back after each load.
  */
 final class HostMemory {
+    /** Of copies: that of buffers of the library, so that vector copies and casts begin on whole cache lines. */
+    static final int ALIGNMENT = 64;
+
     private final ByteBuffer direct;
     private final Tensor tensor;
     private final boolean readOnly;
@@ -35,10 +38,16 @@ final class HostMemory {
             return new HostMemory(buffer.slice(), null, buffer.isReadOnly(), null, null);
         }
         ByteBuffer heap = buffer.slice();
-        ByteBuffer copy = ByteBuffer.allocateDirect(heap.remaining());
+        ByteBuffer copy = allocate(heap.remaining());
         Runnable fill = () -> copy.duplicate().put(heap.duplicate());
         Runnable giveBack = () -> heap.duplicate().put(copy.duplicate());
         return new HostMemory(copy, null, buffer.isReadOnly(), fill, giveBack);
+    }
+
+    private static ByteBuffer allocate(int bytes) {
+        // A slice loses what lies before the first line and behind the last one.
+        ByteBuffer room = ByteBuffer.allocateDirect(Math.addExact(bytes, 2 * ALIGNMENT)).alignedSlice(ALIGNMENT);
+        return room.limit(bytes).slice();
     }
 
     static HostMemory of(Tensor tensor) {
@@ -65,11 +74,11 @@ final class HostMemory {
 
     static HostMemory ofArray(Object array) {
         long bytes = dtypeOf(array).byteSize(Array.getLength(array));
-        if (bytes > Integer.MAX_VALUE) {
+        if (bytes > Integer.MAX_VALUE - 2 * ALIGNMENT) {
             throw ShardwrightException.of(StatusCode.RESOURCE_EXHAUSTED,
                     "an array of " + bytes + " bytes has no direct copy; use a library tensor (Tensor.zeros)");
         }
-        ByteBuffer copy = ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer copy = allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
         return new HostMemory(copy, null, false, () -> put(copy, array), () -> get(copy, array));
     }
 

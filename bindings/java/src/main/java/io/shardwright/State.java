@@ -10,7 +10,6 @@ import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.Json;
 import io.shardwright.internal.NativeLoader;
-import io.shardwright.internal.Structs;
 import io.shardwright.internal.Text;
 import io.shardwright.internal.Uses;
 import io.shardwright.internal.shw_nativeJNI;
@@ -294,7 +293,7 @@ public final class State extends Handle {
         /**
          * Adds a byte object that another rank may save.
          *
-         * @param name fully qualified name; cells of grids have those of {@link ObjectKey#name}
+         * @param name fully qualified name
          * @param path nested path as JSON array text; empty = flat
          * @param contentType e.g. {@code application/json}
          * @param bytes the content, copied
@@ -303,8 +302,24 @@ public final class State extends Handle {
          * @return this
          */
         public Builder object(String name, String path, String contentType, byte[] bytes, Kind kind, boolean replica) {
-            objects.add(name, path, contentType, bytes.clone(), kind);
-            objects.replicas.add(replica ? 1 : 0);
+            objects.add(name, path, contentType, bytes.clone(), kind, replica);
+            return this;
+        }
+
+        /**
+         * Adds a byte object that is a cell of a grid, as Megatron Core has objects of its shards. Its name in the state is
+         * {@link ObjectKey#name}.
+         *
+         * @param key what all cells share, the cell and the grid
+         * @param contentType e.g. {@code application/json}
+         * @param bytes the content, copied
+         * @param kind who holds it
+         * @param replica another rank saves it, loads fill it
+         * @return this
+         * @throws InvalidArgumentException for other counts of indices than of axes
+         */
+        public Builder cell(ObjectKey key, String contentType, byte[] bytes, Kind kind, boolean replica) {
+            objects.addCell(key, contentType, bytes.clone(), kind, replica);
             return this;
         }
 
@@ -339,47 +354,6 @@ public final class State extends Handle {
                 uses.close();
                 throw e;
             }
-        }
-    }
-
-    /** Byte objects of one bulk call. */
-    private static final class ObjectColumns {
-        private final List<String> names = new ArrayList<>();
-        private final List<String> paths = new ArrayList<>();
-        private final List<String> contentTypes = new ArrayList<>();
-        private final List<byte[]> contents = new ArrayList<>();
-        private final List<Kind> kinds = new ArrayList<>();
-        private final List<Integer> replicas = new ArrayList<>();
-
-        void add(String name, String path, String contentType, byte[] bytes, Kind kind) {
-            names.add(Objects.requireNonNull(name, "name"));
-            paths.add(Objects.requireNonNull(path, "path"));
-            contentTypes.add(Objects.requireNonNull(contentType, "contentType"));
-            contents.add(bytes);
-            kinds.add(Objects.requireNonNull(kind, "kind"));
-        }
-
-        void addTo(long state) {
-            if (names.isEmpty()) {
-                return;
-            }
-            Structs.ObjectBatch batch = new Structs.ObjectBatch();
-            batch.count = names.size();
-            Text.Blob nameBlob = Text.Blob.ofTexts(names);
-            batch.names = nameBlob.bytes;
-            batch.nameOffsets = nameBlob.offsets;
-            Text.Blob blob = new Text.Blob(contents);
-            batch.data = blob.bytes;
-            batch.dataOffsets = blob.offsets;
-            Text.Blob types = Text.Blob.ofTexts(contentTypes);
-            batch.contentTypes = types.bytes;
-            batch.contentTypeOffsets = types.offsets;
-            Text.Blob pathBlob = Text.Blob.ofTexts(paths);
-            batch.paths = pathBlob.bytes;
-            batch.pathOffsets = pathBlob.offsets;
-            batch.kinds = kinds.stream().mapToInt(Kind::number).toArray();
-            batch.replicaIds = replicas.stream().mapToInt(Integer::intValue).toArray();
-            shw_nativeJNI.shw_state_add_objects(state, batch);
         }
     }
 }

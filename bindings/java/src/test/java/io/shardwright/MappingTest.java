@@ -8,6 +8,7 @@ import io.shardwright.storage.Storage;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -79,5 +80,32 @@ class MappingTest {
         assertThrows(InvalidArgumentException.class, () -> ObjectKey.parse("a"));
         assertThrows(InvalidArgumentException.class, () -> new ObjectKey("a", new long[] {1}, new long[] {1}).name());
         assertThrows(InvalidArgumentException.class, () -> new ObjectKey("a", new long[0], new long[] {1}).name());
+    }
+
+    private static State cells(byte[] own, boolean replica) {
+        return State.builder().cell(new ObjectKey("rng", new long[] {0, 1}, new long[] {2, 4}), "text/plain", own, Kind.AUTO, false)
+                .cell(new ObjectKey("all", new long[] {0}, new long[] {1}), "text/plain", own, Kind.AUTO, replica).build();
+    }
+
+    @Test
+    void cellsOfObjectsAreSavedUnderTheirOwnNames() {
+        try (Storage storage = Storage.memory(); State state = cells(new byte[] {7}, false);
+                State replica = cells(new byte[] {8}, true); State target = cells(new byte[0], true)) {
+            assertEquals(List.of("rng/shard_0.1_2.4", "all/shard_0_1"), state.objectNames());
+            Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
+            Shardwright.loadInto(target, Location.of(storage, "p"), new LoadOptions());
+            assertArrayEquals(new byte[] {7}, target.object("rng/shard_0.1_2.4").bytes());
+            assertArrayEquals(new byte[] {7}, target.object("all/shard_0_1").bytes());
+            Shardwright.save(replica, Location.of(storage, "q"), new SaveOptions());
+            try (Checkpoint checkpoint = Checkpoint.open(Location.of(storage, "q"), new OpenOptions())) {
+                assertEquals(Set.of("rng/shard_0.1_2.4"), checkpoint.objects().keySet());
+            }
+        }
+        ObjectKey without = new ObjectKey("a", new long[0], new long[0]);
+        ObjectKey outside = new ObjectKey("a", new long[] {2}, new long[] {2});
+        State.Builder builder = State.builder();
+        assertThrows(InvalidArgumentException.class, () -> builder.cell(without, "text/plain", new byte[0], Kind.AUTO, false));
+        builder.cell(outside, "text/plain", new byte[0], Kind.AUTO, false);
+        assertThrows(InvalidArgumentException.class, builder::build);
     }
 }

@@ -17,6 +17,7 @@ import io.shardwright.Job;
 import io.shardwright.Kind;
 import io.shardwright.LoadOptions;
 import io.shardwright.Mapping;
+import io.shardwright.ObjectKey;
 import io.shardwright.Missing;
 import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
@@ -282,15 +283,27 @@ final class Interpreter implements AutoCloseable {
                 builder.add(name, path, placed(entry, tensors.get(Values.text(entry, "tensor")).tensor()));
             } else if (entry.has("json")) {
                 byte[] text = Values.text(entry, "json").getBytes(StandardCharsets.UTF_8);
-                builder.object(name, path, "application/json", text, Kind.AUTO);
+                addObject(builder, entry, "application/json", text);
             } else {
                 byte[] bytes = entry.has("hex") ? Values.hex(Values.text(entry, "hex"))
                         : new byte[(int) Values.number(entry, "zeros", 0)];
-                builder.object(name, path, "application/octet-stream", bytes, Kind.AUTO);
+                addObject(builder, entry, "application/octet-stream", bytes);
             }
         }
         State state = keep(builder.build());
         return step.has("mapping") ? keep(state.mapped(mapping(step.getAsJsonObject("mapping")))) : state;
+    }
+
+    private static void addObject(State.Builder builder, JsonObject entry, String contentType, byte[] bytes) {
+        String name = Values.text(entry, "name");
+        boolean replica = entry.has("replica");
+        if (entry.has("grid")) {
+            JsonObject grid = entry.getAsJsonObject("grid");
+            ObjectKey key = new ObjectKey(name, Values.numbers(grid, "index"), Values.numbers(grid, "fragments"));
+            builder.cell(key, contentType, bytes, Kind.AUTO, replica);
+        } else {
+            builder.object(name, Values.text(entry, "path"), contentType, bytes, Kind.AUTO, replica);
+        }
     }
 
     private static HostTensor placed(JsonObject entry, HostTensor tensor) {

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints to and from a newer megatron-core, which has its common state among the data, and reshards of both."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import shardwright
+
+sys.path.insert(0, str(Path(__file__).parent))
+from next_worker import tensors  # noqa: E402: it stands beside this file
+
+SOURCE = Path(os.environ["SHW_SOURCE_DIR"])
+FOLDER = Path(os.environ.get("SHW_MEGATRON_NEXT", SOURCE / ".venv/megatron-next"))
+VERSION = (SOURCE / "tools/requirements/megatron-next.txt").read_text().rsplit("==", 1)[1].strip()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    done = subprocess.run([SOURCE / "tools/bootstrap.sh", "megatron-next"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"megatron-core {VERSION} could not be installed: {done.stderr.strip()[-300:]}")
+
+
+def call(*words):
+    front = [str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run([sys.executable, Path(__file__).with_name("next_worker.py"), *map(str, words)], capture_output=True,
+                          text=True, timeout=600, check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(front)})
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert f"version {VERSION}" in done.stdout
+    return done.stdout
+
+
+def check_load(folder, expected, tmp_path):
+    torch.save(expected, tmp_path / "expected.pt")
+    return call("load", folder, tmp_path / "expected.pt")
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory, installed):
+    folder = tmp_path_factory.mktemp("theirs") / "ckpt"
+    call("save", folder)
+    return folder
+
+
+def digests(folder):
+    with shardwright.open(folder) as checkpoint:
+        return {name: checkpoint[name].digest() for name in checkpoint}
+
+
+def test_what_it_writes_is_read(theirs):
+    with shardwright.open(theirs) as checkpoint:
+        assert set(checkpoint) == set(tensors())
+    assert not (theirs / "common.pt").exists()
+
+
+def test_what_a_reshard_of_its_checkpoint_writes_it_loads(theirs, tmp_path):
+    shardwright.reshard(theirs, tmp_path / "t", tensor_parallel=1)
+    assert digests(tmp_path / "t") == digests(theirs)
+    assert "iteration 7" in check_load(tmp_path / "t", tensors(), tmp_path)
+
+
+@pytest.mark.parametrize("case", ["gpt_tp2pp2", "moe_ep2", "gpt_dp2_buckets_zero"])
+def test_what_a_reshard_of_an_older_checkpoint_writes_it_loads(case, tmp_path):
+    golden = SOURCE / "tests/golden/megatron_reshard" / case
+    shardwright.reshard(golden / "ckpt", tmp_path / "t", tensor_parallel=1, pipeline_parallel=1, expert_parallel=1)
+    said = json.loads((golden / "digests.json").read_text())
+    assert digests(tmp_path / "t") == {name: each["digest"] for name, each in said.items()}
+    expected = {}
+    with shardwright.open(tmp_path / "t") as checkpoint:
+        for name in checkpoint:
+            expected[name] = torch.empty(checkpoint[name].shape, dtype=getattr(torch, str(checkpoint[name].dtype)))
+    shardwright.load(tmp_path / "t", into=expected)
+    assert "iteration 2" in check_load(tmp_path / "t", expected, tmp_path)
