@@ -205,9 +205,9 @@ shw_checkpoint_list_steps(shw_context* context, shw_storage* SHW_NULLABLE storag
                           shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with
- * step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint
- * is passed over with a warning in the log; when a step cannot be looked at at all, that is the
- * error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+ * step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted
+ * or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at
+ * all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
  * Threads: any
  * Blocks: io
  * Owns: out

@@ -450,6 +450,8 @@ pub struct ConvertOptions {
     pub durability: Durability,
     /// Whether the digests of all tensors are compared in the end.
     pub compare: bool = true,
+    /// Where Megatron's format keeps the common state.
+    pub common: Common = Common::File,
     /// Worker threads; 0 = all of the context.
     pub threads: u32,
     /// Mode of new files; 0 = 0666 and the umask.
@@ -473,6 +475,7 @@ impl ConvertOptions {
         c.struct_size = size_of::<ffi::shw_convert_options>() as u32;
         c.flags = if self.compare { 0 } else { ffi::SHW_CONVERT_WITHOUT_COMPARISON as u32 };
         c.format = self.format as i32;
+        c.common = self.common as i32;
         c.overwrite = self.overwrite as i32;
         c.durability = self.durability as i32;
         c.threads = self.threads;
