@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What make_test_device and seen are where memory of the device faults under the host's hands.
 #include "tests/core/hsdp/test_memory.h"
 #include "tests/support/apart_device.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What make_test_device and seen are in memory of the host.
 #include "tests/core/hsdp/test_memory.h"
 
 namespace shardwright::test {
