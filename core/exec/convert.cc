@@ -308,9 +308,9 @@ class Conversion {
   }
 
   std::string generation() const {
-    std::string text = fmt::format(
-        "{}\n{}\n{}\n{}\n{}\n", source_->opened().format_name(), source_->opened().identity(),
-        source_->catalog().payload_bytes(), options_.format, unit_bytes());
+    std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n", source_->opened().format_name(),
+                                   source_->opened().identity(), source_->catalog().payload_bytes(),
+                                   options_.format, unit_bytes());
     if (options_.common_as_object) text += "common=object\n";
     return to_hex(integrity::xxh3_128(std::as_bytes(std::span(text))));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directories of Megatron's runs: iterations, the tracker beside them, and one opened by its number.
+// Directories of Megatron's runs: iterations, the tracker beside them, and one opened by its
+// number.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
