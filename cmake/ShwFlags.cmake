@@ -44,10 +44,9 @@ target_compile_options(shw_flags INTERFACE
   "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 target_include_directories(shw_flags INTERFACE "${CMAKE_SOURCE_DIR}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc 12 reports false positives of these three inside libstdc++ once it has inlined a vector or a string.
+  # gcc 12 reports false positives of these two inside libstdc++ once it has inlined a vector or a string.
   target_compile_options(shw_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>
     # A type of an unnamed namespace in a source that another one includes: how sources are compiled together.
     $<$<AND:$<BOOL:${SHW_UNITY}>,$<COMPILE_LANGUAGE:CXX>>:-Wno-subobject-linkage>)
 endif()
