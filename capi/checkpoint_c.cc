@@ -55,7 +55,8 @@ std::string run_json(const exec::RunInfo& run) {
     json.begin_object().key("name").text(step.name).key("step").number(step.step);
     json.key("state").text(step.state).key("message").text(step.message).end_object();
   }
-  json.end_array().key("newest_whole").text(run.newest_whole).end_object();
+  json.end_array().key("newest_whole").text(run.newest_whole);
+  json.key("tracker").text(run.tracker).key("tracked").text(run.tracked).end_object();
   return json.take();
 }
 

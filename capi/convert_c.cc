@@ -23,6 +23,7 @@ Result<exec::ConvertOptions> read_convert_options(const shw_convert_options& giv
   save.overwrite = given.overwrite;
   save.durability = given.durability;
   save.file_mode = given.file_mode;
+  save.common = given.common;
   save.max_shard_size = given.max_shard_size;
   save.deadline_ns = given.deadline_ns;
   SHW_ASSIGN_OR_RETURN(const exec::SaveOptions checked, read_save_options(save));
@@ -31,6 +32,7 @@ Result<exec::ConvertOptions> read_convert_options(const shw_convert_options& giv
   options.overwrite = checked.overwrite;
   options.durability = checked.durability;
   options.file_mode = checked.file_mode;
+  options.common_as_object = checked.common_as_object;
   options.max_shard_bytes = checked.max_shard_bytes;
   options.compare = (given.flags & SHW_CONVERT_WITHOUT_COMPARISON) == 0;
   return options;

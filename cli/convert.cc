@@ -27,6 +27,7 @@ struct ConvertOptions {
   std::string source;
   std::string target;
   std::string format = "native";
+  std::string common = "file";
   uint64_t max_shard_bytes = 0;
   bool overwrite = false;
   bool without_comparison = false;
@@ -37,6 +38,7 @@ int convert(Session& session, const ConvertOptions& options) {
   how.format = kFormats.at(options.format);
   how.overwrite = options.overwrite ? SHW_OVERWRITE_REPLACE : SHW_OVERWRITE_REFUSE;
   how.max_shard_size = options.max_shard_bytes;
+  how.common = options.common == "object" ? SHW_COMMON_OBJECT : SHW_COMMON_FILE;
   if (options.without_comparison) how.flags |= SHW_CONVERT_WITHOUT_COMPARISON;
   const Report report = made_by<shw_report, shw_report_release>(
       [&](shw_report** out, shw_error** error) {
@@ -78,6 +80,11 @@ void add_convert(CLI::App& app, Session& session, Run* run) {
       ->add_option("--format,--to", options->format,
                    "native (the default), megatron, safetensors or torch-dcp")
       ->check(CLI::IsMember(kFormats));
+  command
+      ->add_option("--common", options->common,
+                   "Where megatron keeps the common state: in its own file (the default), or as an "
+                   "object among the data, as megatron-core from 0.19 on does")
+      ->check(CLI::IsMember({"file", "object"}));
   command
       ->add_option("--max-shard-size", options->max_shard_bytes,
                    "Bytes of tensors in one file, such as 2GB (0 = 5GB)")

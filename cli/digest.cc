@@ -70,6 +70,7 @@ void add_digest(CLI::App& app, Session& session, Run* run) {
   command->add_option("--algorithm", options->algorithm, "xxh3 (XXH3-128) or sha256")
       ->check(CLI::IsMember({"xxh3", "sha256"}));
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback([&session, run, options] {
     *run = [&session, options] { return digest(session, *options); };

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/run_steps.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -85,46 +86,14 @@ int print_checkpoint(const Session& session, const std::string& path,
   return kExitFine;
 }
 
-int print_run(const Session& session, const std::string& path, const Buffer& buffer) {
-  Json run = Json::parse(text_of(buffer));
-  if (session.options.json) {
-    run["path"] = path;
-    Session::print_line(dumped(run));
-    return kExitFine;
-  }
-  const std::string newest = run["newest_whole"];
-  Table table({false, false, false});
-  for (const Json& step : run["steps"]) {
-    const std::string name = step["name"];
-    table.add({"  " + name,
-               step["state"].get<std::string>() + (name == newest ? ", newest whole" : ""),
-               printable(step["message"].get<std::string>())});
-  }
-  Session::print(fmt::format("{}\n{}", printable(path), table.text()));
-  Session::print_line(newest.empty() ? "no step is whole" : "newest whole step: " + newest);
-  return kExitFine;
-}
-
-// Steps of a run; nothing when there are none.
-Buffer list_steps(Session& session, const std::string& path) {
-  shw_buffer* steps = nullptr;
-  shw_error* error = nullptr;
-  const shw_status status =
-      shw_checkpoint_list_steps(session.context(), nullptr, path.c_str(), &steps, &error);
-  const Error owned(error);
-  return Buffer(status == SHW_OK ? steps : nullptr);
-}
-
 int info(Session& session, const std::string& path) {
   try {
     return print_checkpoint(session, path, session.open(path));
   } catch (const Failure& failure) {
     // A directory that is no checkpoint may hold the steps of a run; else the first failure is the
     // one to show.
-    if (failure.status != SHW_NOT_FOUND && failure.status != SHW_INVALID_ARGUMENT) throw;
-    const Buffer steps = list_steps(session, path);
-    if (steps == nullptr) throw;
-    return print_run(session, path, steps);
+    if (!print_steps(session, path, failure)) throw;
+    return kExitFine;
   }
 }
 
@@ -134,9 +103,12 @@ void add_info(CLI::App& app, Session& session, Run* run) {
   CLI::App* command =
       app.add_subcommand("info", "Describe a checkpoint, or list the steps of a run");
   auto path = std::make_shared<std::string>();
-  command->add_option("PATH", *path, "Checkpoint, or directory with step-00000100/ directories")
+  command
+      ->add_option("PATH", *path,
+                   "Checkpoint, or directory with step-00000100/ or iter_0000100/ directories")
       ->required();
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, path] { *run = [&session, path] { return info(session, *path); }; });

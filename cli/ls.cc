@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/entries.h"
+#include "cli/run_steps.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -33,8 +34,7 @@ Json object_json(const ObjectFacts& object) {
           {"bytes", object.bytes}};
 }
 
-int ls(Session& session, const LsOptions& options) {
-  const Checkpoint checkpoint = session.open(options.path);
+int print_entries(const Session& session, const LsOptions& options, const Checkpoint& checkpoint) {
   Json out{{"schema", 1},
            {"path", options.path},
            {"tensors", Json::array()},
@@ -68,15 +68,27 @@ int ls(Session& session, const LsOptions& options) {
   return kExitFine;
 }
 
+int ls(Session& session, const LsOptions& options) {
+  Checkpoint checkpoint;
+  try {
+    checkpoint = session.open(options.path);
+  } catch (const Failure& failure) {
+    if (!options.pattern.empty() || !print_steps(session, options.path, failure)) throw;
+    return kExitFine;
+  }
+  return print_entries(session, options, checkpoint);
+}
+
 }  // namespace
 
 void add_ls(CLI::App& app, Session& session, Run* run) {
-  CLI::App* command = app.add_subcommand("ls", "List tensors and objects");
+  CLI::App* command = app.add_subcommand("ls", "List tensors and objects, or the steps of a run");
   auto options = std::make_shared<LsOptions>();
-  command->add_option("PATH", options->path, "Checkpoint")->required();
+  command->add_option("PATH", options->path, "Checkpoint, or directory of a run")->required();
   command->add_option("PATTERN", options->pattern,
                       "Only names like this: '*' is any text, '?' one character");
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return ls(session, *options); }; });

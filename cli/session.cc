@@ -4,10 +4,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <string>
 
 #include <CLI/CLI.hpp>
+
+#include "cli/run_steps.h"
 
 namespace shardwright::cli {
 
@@ -26,13 +29,14 @@ shw_context* Session::context() {
 }
 
 Checkpoint Session::open(const std::string& path) {
+  const std::string at = options.step < 0 ? path : path_of_step(*this, path, options.step);
   shw_checkpoint_options how = SHW_CHECKPOINT_OPTIONS_INIT;
   how.format = options.format;
   return made_by<shw_checkpoint, shw_checkpoint_release>(
       [&](shw_checkpoint** out, shw_error** error) {
-        return shw_checkpoint_open(context(), nullptr, path.c_str(), &how, out, error);
+        return shw_checkpoint_open(context(), nullptr, at.c_str(), &how, out, error);
       },
-      "open the checkpoint", Place::of_path(path));
+      "open the checkpoint", Place::of_path(at));
 }
 
 void Session::print(std::string_view text) {
@@ -60,6 +64,13 @@ void add_as_option(CLI::App& command, Session& session) {
       .add_option("--as", session.options.format,
                   "Format to open it as: native, megatron, safetensors or torch-dcp")
       ->transform(CLI::CheckedTransformer(formats));
+}
+
+void add_step_option(CLI::App& command, Session& session) {
+  command
+      .add_option("--step,--iteration", session.options.step,
+                  "Number of the step, where PATH is the directory of a run")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
 }
 
 void add_shared_options(CLI::App& command, Session& session) {

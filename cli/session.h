@@ -22,6 +22,7 @@ struct SharedOptions {
   uint32_t threads = 0;              // 0 = cores up to 8
   uint64_t memory_bytes = 0;         // staging memory, 0 = the library's default
   int32_t format = SHW_FORMAT_AUTO;  // that checkpoints are opened as
+  int64_t step = -1;                 // of the run that a path names; -1 = the path is a checkpoint
 };
 
 class Session {
@@ -58,6 +59,8 @@ void add_version(CLI::App& app, Session& session, Run* run);
 
 // Adds --as, of commands that open a checkpoint.
 void add_as_option(CLI::App& command, Session& session);
+// Adds --step, of commands whose path may be a run's directory.
+void add_step_option(CLI::App& command, Session& session);
 // Adds --json, --threads and --memory.
 void add_shared_options(CLI::App& command, Session& session);
 

@@ -175,6 +175,7 @@ void add_show(CLI::App& app, Session& session, Run* run) {
       ->required();
   command->add_option("--slice", options->slice, "Slice, for names that end in brackets: '[0:4]'");
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return show(session, *options); }; });

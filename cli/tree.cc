@@ -79,6 +79,7 @@ void add_tree(CLI::App& app, Session& session, Run* run) {
   command->add_flag("--all", options->all, "Do not fold equal numbered layers");
   command->add_option("--depth", options->depth, "Levels to show (0 = all)");
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return tree(session, *options); }; });

@@ -81,6 +81,7 @@ void add_verify(CLI::App& app, Session& session, Run* run) {
   command->add_option("PATH", options->path, "Checkpoint")->required();
   command->add_flag("--deep", options->deep, "Read and check every byte, padding included");
   add_as_option(*command, session);
+  add_step_option(*command, session);
   add_shared_options(*command, session);
   command->callback([&session, run, options] {
     *run = [&session, options] { return verify(session, *options); };

@@ -183,10 +183,8 @@ const StructRules& rules_of<shw_save_options>() {
 
 template <>
 const StructRules& rules_of<shw_convert_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_convert_options, reserved)};
-  static constexpr StructRules kRules =
-      rules_with<shw_convert_options>("shw_convert_options", SHW_CONVERT_OPTIONS_SIZE_V1, kReserved,
-                                      SHW_CONVERT_WITHOUT_COMPARISON);
+  static constexpr StructRules kRules = plain_rules<shw_convert_options>(
+      "shw_convert_options", SHW_CONVERT_OPTIONS_SIZE_V1, SHW_CONVERT_WITHOUT_COMPARISON);
   return kRules;
 }
 

@@ -308,9 +308,10 @@ class Conversion {
   }
 
   std::string generation() const {
-    const std::string text = fmt::format(
-        "{}\n{}\n{}\n{}\n{}\n", source_->opened().format_name(), source_->opened().identity(),
-        source_->catalog().payload_bytes(), options_.format, unit_bytes());
+    std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n", source_->opened().format_name(),
+                                   source_->opened().identity(), source_->catalog().payload_bytes(),
+                                   options_.format, unit_bytes());
+    if (options_.common_as_object) text += "common=object\n";
     return to_hex(integrity::xxh3_128(std::as_bytes(std::span(text))));
   }
 
@@ -341,6 +342,7 @@ class Conversion {
     save.format = options_.format;
     save.durability = options_.durability;
     save.file_mode = options_.file_mode;
+    save.common_as_object = options_.common_as_object;
     save.max_shard_bytes = options_.max_shard_bytes;
     save.metadata = source_->opened().metadata();
     save.rules.verify_replicas = plan::VerifyReplicas::kOff;  // each entry is held once

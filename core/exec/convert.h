@@ -25,7 +25,8 @@ struct ConvertOptions {
   Durability durability = Durability::kFull;
   bool compare = true;  // read both again in the end and compare tensor digests
   uint32_t file_mode = 0;
-  uint64_t max_shard_bytes = 0;  // of the payload of one file, 0 = 5e9
+  bool common_as_object = false;  // see SaveOptions
+  uint64_t max_shard_bytes = 0;   // of the payload of one file, 0 = 5e9
 };
 
 // Where the elements of a tensor go: boxes that tile it, each with the number of the file that gets

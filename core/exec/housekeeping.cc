@@ -24,7 +24,9 @@
 namespace shardwright::exec {
 namespace {
 
-constexpr std::string_view kStepPrefix = "step-";
+constexpr std::string_view kStepPrefixes[] = {"step-", "iter_"};  // ours, Megatron's
+constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
+constexpr uint64_t kTrackerBytesMax = 4096;
 constexpr size_t kMaxStepDigits = 18;  // fits int64_t
 
 // What is current at the path; gc works beside a manifest that it could read and nowhere else.
@@ -121,16 +123,21 @@ Status remove_all_unnamed(const format::FormatWriter& format, const format::Loca
   return {};
 }
 
-// "step-00000100" -> 100.
-std::optional<int64_t> step_number(std::string_view name) {
-  if (!name.starts_with(kStepPrefix)) return std::nullopt;
-  const std::string_view digits = name.substr(kStepPrefix.size());
+// "00000100" -> 100.
+std::optional<int64_t> number_of_digits(std::string_view digits) {
   if (digits.empty() || digits.size() > kMaxStepDigits) return std::nullopt;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size() || number < 0)
     return std::nullopt;
   return number;
+}
+
+// "step-00000100" -> 100.
+std::optional<int64_t> step_number(std::string_view name) {
+  for (const std::string_view prefix : kStepPrefixes)
+    if (name.starts_with(prefix)) return number_of_digits(name.substr(prefix.size()));
+  return std::nullopt;
 }
 
 // Opens the checkpoint of a step and looks at the size of each of its files; OK = it is whole.
@@ -167,9 +174,32 @@ Result<Steps> find_steps(const format::Location& location) {
     return Status();
   };
   SHW_RETURN_IF_ERROR(location.storage->list(prefix, storage::kDelimiter, look));
-  if (!found.empty()) return found;
-  return not_found(fmt::format("no step directories (step-00000100) below {}",
+  return found;
+}
+
+Status no_steps(const format::Location& location) {
+  return not_found(fmt::format("no step directories (step-00000100, iter_0000100) below {}",
                                escape_text(format::shown_path(location))));
+}
+
+// The text of the tracker; "" without one.
+Result<std::string> tracker_text(const format::Location& location) {
+  Result<std::vector<std::byte>> read = storage::read_all(
+      *location.storage, storage::join_key(location.prefix, kTracker), kTrackerBytesMax);
+  if (read.status().code() == StatusCode::kNotFound) return std::string();
+  SHW_RETURN_IF_ERROR(read.status());
+  std::string text(reinterpret_cast<const char*>(read->data()), read->size());
+  const size_t end = text.find_last_not_of(" \t\r\n");
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return end == std::string::npos ? std::string() : text.substr(begin, end + 1 - begin);
+}
+
+// The step that a tracker names; "" where the run has none.
+std::string tracked_step(const Steps& steps, std::string_view tracker) {
+  const std::optional<int64_t> number = number_of_digits(tracker);
+  for (const auto& [step, name] : steps)
+    if (number == step && name.starts_with(kStepPrefixes[1])) return name;
+  return {};
 }
 
 format::Location step_location(const format::Location& run, const std::string& name) {
@@ -267,6 +297,9 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
   SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
   RunInfo run;
+  SHW_ASSIGN_OR_RETURN(run.tracker, tracker_text(location));
+  if (found.empty() && run.tracker.empty()) return no_steps(location);
+  run.tracked = tracked_step(found, run.tracker);
   for (const auto& [number, name] : found) {
     StepInfo step{.name = name, .step = number, .state = "whole", .message = ""};
     const Status status = inspect_step(runtime.formats(), step_location(location, name));
@@ -283,6 +316,7 @@ Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
 
 Result<std::string> newest_whole_step(Runtime& runtime, const format::Location& location) {
   SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
+  if (found.empty()) return no_steps(location);
   const std::string where = escape_text(format::shown_path(location));
   Status newest;  // what is wrong with the newest one
   for (auto step = found.rbegin(); step != found.rend(); ++step) {

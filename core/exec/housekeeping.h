@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What keeps a directory of checkpoints tidy: gc removes generations that no manifest names, and
-// steps lists the checkpoints of a run (RUN/step-00000100/).
+// steps lists the checkpoints of a run (RUN/step-00000100/, and Megatron's RUN/iter_0000100/).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,12 @@ struct StepInfo {
 struct RunInfo {
   std::vector<StepInfo> steps;  // ascending
   std::string newest_whole;     // "" when there is none
+  // What Megatron's latest_checkpointed_iteration.txt says, "" without one: its text, and the step
+  // of that number, "" where there is none.
+  std::string tracker;
+  std::string tracked;
 };
-// NOT_FOUND when the prefix holds no step directories.
+// NOT_FOUND when the prefix holds neither step directories nor a tracker.
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location);
 
 // Name of the newest whole step; looks at the newest first and no further than it has to. Steps

@@ -192,8 +192,9 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
                                                   uint64_t flags, shw_report** out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON
- * text with "schema": 1.
+/* Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and
+ * names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's
+ * latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.
  * Threads: any
  * Blocks: io
  * Owns: out
@@ -204,9 +205,10 @@ shw_checkpoint_list_steps(shw_context* context, shw_storage* SHW_NULLABLE storag
                           shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with
- * step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint
- * is passed over with a warning in the log; when a step cannot be looked at at all, that is the
- * error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+ * step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted
+ * or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at
+ * all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or
+ * none is whole.
  * Threads: any
  * Blocks: io
  * Owns: out

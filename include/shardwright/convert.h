@@ -20,8 +20,8 @@ extern "C" {
 /* Options of a conversion; zero is the default. `format` is that of the target, 0 = native.
  * `overwrite` 0 = SHW_OVERWRITE_REPLACE. `memory_budget` is staging memory for reading and writing
  * together, 0 = that of the context. `max_shard_size` is how many bytes of tensors go into one
- * file, 0 = 5e9. `threads`, `file_mode`, `durability`, `deadline_ns` and `cancellation` as in
- * shw_save_options.
+ * file, 0 = 5e9. `common`, `threads`, `file_mode`, `durability`, `deadline_ns` and `cancellation`
+ * as in shw_save_options.
  * Since: 0.1 unstable */
 typedef struct shw_convert_options {
   uint32_t struct_size;
@@ -31,7 +31,7 @@ typedef struct shw_convert_options {
   int32_t durability;
   uint32_t threads;
   uint32_t file_mode;
-  uint32_t reserved;
+  int32_t common;
   uint64_t memory_budget;
   uint64_t max_shard_size;
   int64_t deadline_ns;

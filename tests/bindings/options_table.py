@@ -29,7 +29,7 @@ CALLS = {
     "load": {"verify": "on_read", "read_path": "auto", "exchange": "auto", "missing": "error", "unexpected": "report",
              "cast": "error", "shape": "error", "strict": "empty", "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "native", "progress": "none"},
-    "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "compare": "on", "threads": "0", "file_mode": "0",
+    "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file", "compare": "on", "threads": "0", "file_mode": "0",
                 "memory_budget": "0", "max_shard_size": "0", "deadline": "none"},
     "reshard": {"tensor_parallel": "0", "pipeline_parallel": "0", "expert_parallel": "0", "data_parallel": "0",
                 "optimizer": "fully_reshardable", "job": "none", "map": "none", "dry_run": "off", "overwrite": "refuse",

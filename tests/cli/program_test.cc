@@ -276,6 +276,11 @@ TEST_F(Program, ConvertSavesAgainInAnotherFormat) {
   const Outcome trusted = run("convert ckpt trusted --no-compare");
   EXPECT_EQ(trusted.code, 0) << trusted.err;
   EXPECT_EQ(trusted.out.find("equal to the source"), std::string::npos);
+  EXPECT_EQ(run("convert ckpt file --to megatron").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("file/common.pt")));
+  EXPECT_EQ(run("convert ckpt object --to megatron --common object").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path("object/common.pt")));
+  EXPECT_EQ(run("verify object --deep").code, 0);
   const Outcome bytes = run("convert ckpt files --format safetensors");
   EXPECT_EQ(bytes.code, 2);
   EXPECT_HAS(bytes.err, "object 'blob'");

@@ -68,6 +68,7 @@ class SaveOptions(TypedDict, total=False):
 class ConvertOptions(TypedDict, total=False):
     """Options of a conversion; docs/save-and-load.md says what they do."""
 
+    common: Common
     format: Format
     overwrite: Overwrite
     durability: Durability
@@ -235,7 +236,7 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
                "format": "native", "preset": "native", "hold": "off", "priority": "normal",
                "common": "file"}
-_CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
+_CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file"}
 _RESHARD_WORDS = {"optimizer": "fully_reshardable", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
                "exchange": "auto", "format": "auto", "preset": "native", "shape": "error"}

@@ -560,7 +560,8 @@ def clean_pickles(source: Any, target: Any, *, source_storage: Any = None, targe
 
 
 def list_steps(path: Any, *, storage: Any = None) -> dict[str, Any]:
-    """Checkpoints step-NNNNNNNN below a run directory, and the newest whole one."""
+    """Checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory, the newest whole one, and what the
+    tracker of Megatron says: its text (`tracker`) and the step that it names (`tracked`)."""
     found = native.shw_checkpoint_list_steps(context.shared()._handle, storage_handle(storage),
                                              path_argument(path, storage))
     return dict(json.loads(found[0]))

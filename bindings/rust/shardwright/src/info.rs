@@ -143,6 +143,10 @@ pub struct Steps {
     pub steps: Vec<Step>,
     /// The newest one that is whole; None when none is.
     pub newest_whole: Option<Step>,
+    /// What Megatron's latest_checkpointed_iteration.txt says; empty without one.
+    pub tracker: String,
+    /// The one of these that it names; None when it names none.
+    pub tracked: Option<Step>,
 }
 
 /// One checkpoint of a run.
@@ -179,9 +183,12 @@ impl Steps {
         let value = read(json)?;
         let facts = Facts(&value);
         let steps: Vec<Step> = facts.list("steps").map(Step::of).collect();
-        let newest = facts.text("newest_whole");
-        let newest_whole = steps.iter().find(|step| step.name == newest).cloned();
-        Ok(Steps { steps, newest_whole })
+        let named = |fact: &str| {
+            let name = facts.text(fact);
+            steps.iter().find(|step| step.name == name).cloned()
+        };
+        let (newest_whole, tracked) = (named("newest_whole"), named("tracked"));
+        Ok(Steps { steps, newest_whole, tracker: facts.text("tracker"), tracked })
     }
 }
 

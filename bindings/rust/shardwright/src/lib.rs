@@ -32,6 +32,7 @@ mod cancellation;
 mod checkpoint;
 mod collective;
 mod context;
+mod convert;
 mod dtype;
 mod entry_batch;
 mod error;
@@ -71,6 +72,7 @@ pub use cancellation::Cancellation;
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
 pub use collective::{Aborter, Collective, Gathered, HostCollective, Parts, Reduction, thread_collectives};
 pub use context::{Context, ContextBuilder, LogLevel};
+pub use convert::{ConvertOptions, convert};
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use estimate::{Estimate, EstimatedChunk, EstimatedTime, PerRank, Spread, Stored, TensorGroup};
@@ -86,9 +88,8 @@ pub use object_batch::{ObjectBatch, ObjectSpec};
 pub use object_key::ObjectKey;
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, Common, ConvertOptions, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing,
-    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify,
-    VerifyReplicas,
+    Cast, Common, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions, Overwrite,
+    Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};
@@ -99,7 +100,7 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{Grid, RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, convert, latest, list_steps, load, load_all,
-    load_async, load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at,
-    scan_pickles, version,
+    GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, latest, list_steps, load, load_all, load_async,
+    load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, scan_pickles,
+    version,
 };

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::info::Steps;
 use crate::job::Job;
 use crate::limits::span_ns;
-use crate::options::{CSaveOptions, ConvertOptions, LoadOptions, OpenOptions, SaveOptions, options};
+use crate::options::{CSaveOptions, LoadOptions, OpenOptions, SaveOptions, options};
 use crate::progress::ProgressListener;
 use crate::report::Report;
 use crate::state::State;
@@ -277,18 +277,6 @@ pub fn latest<'a>(run: &Location<'a>) -> Result<Location<'a>> {
     // SAFETY: handles and text live for the call.
     let parts = Parts::new(unsafe { raw::checkpoint_latest(context.handle(), at.storage, at.path.as_ptr()) }?);
     Ok(Location { storage: run.storage, path: PathBuf::from(OsString::from_vec(parts.bytes().to_vec())) })
-}
-
-/// Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read. What was
-/// written stays when the call fails, and the same call goes on with it.
-pub fn convert(source: &Location, target: &Location, options: &ConvertOptions) -> Result<Report> {
-    let context = Context::shared()?;
-    let (from, to) = (CLocation::of(source)?, CLocation::of(target)?);
-    let how = options.to_c();
-    // SAFETY: handles, options and text live for the call.
-    Ok(Report::new(unsafe {
-        raw::convert(context.handle(), from.storage, from.path.as_ptr(), to.storage, to.path.as_ptr(), &how)
-    }?))
 }
 
 /// What the pickles at a file, or below a directory, would import and call if they were unpickled; nothing of them is. One

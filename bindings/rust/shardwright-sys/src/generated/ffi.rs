@@ -1462,7 +1462,7 @@ pub struct shw_convert_options {
     pub durability: i32,
     pub threads: u32,
     pub file_mode: u32,
-    pub reserved: u32,
+    pub common: i32,
     pub memory_budget: u64,
     pub max_shard_size: u64,
     pub deadline_ns: i64,
@@ -2673,7 +2673,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
+    /// Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.
     pub fn shw_checkpoint_list_steps(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -2681,7 +2681,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
     pub fn shw_checkpoint_latest(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -5495,7 +5495,7 @@ mod dispatch {
         unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
     }
 
-    /// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
+    /// Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_list_steps(
@@ -5508,7 +5508,7 @@ mod dispatch {
         unsafe { (table().checkpoint_list_steps.unwrap_unchecked())(context, storage, path, out, err) }
     }
 
-    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_latest(

@@ -408,7 +408,7 @@ const _: () = assert!(offset_of!(shw_convert_options, overwrite) == 12);
 const _: () = assert!(offset_of!(shw_convert_options, durability) == 16);
 const _: () = assert!(offset_of!(shw_convert_options, threads) == 20);
 const _: () = assert!(offset_of!(shw_convert_options, file_mode) == 24);
-const _: () = assert!(offset_of!(shw_convert_options, reserved) == 28);
+const _: () = assert!(offset_of!(shw_convert_options, common) == 28);
 const _: () = assert!(offset_of!(shw_convert_options, memory_budget) == 32);
 const _: () = assert!(offset_of!(shw_convert_options, max_shard_size) == 40);
 const _: () = assert!(offset_of!(shw_convert_options, deadline_ns) == 48);

@@ -1359,7 +1359,7 @@ pub unsafe fn checkpoint_gc(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
+/// Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_list_steps(
@@ -1374,7 +1374,7 @@ pub unsafe fn checkpoint_list_steps(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+/// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN or iter_NNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_latest(

@@ -15,6 +15,7 @@ public final class ConvertOptions {
     private Overwrite overwrite = Overwrite.REFUSE;
     private Durability durability = Durability.FULL;
     private boolean compare = true;
+    private Common common = Common.FILE;
     private int threads;
     private int fileMode;
     private long memoryBudget;
@@ -76,6 +77,17 @@ public final class ConvertOptions {
      */
     public ConvertOptions compare(boolean value) {
         compare = value;
+        return this;
+    }
+
+    /**
+     * Where Megatron's format keeps the common state.
+     *
+     * @param value the value
+     * @return this
+     */
+    public ConvertOptions common(Common value) {
+        common = Objects.requireNonNull(value, "common");
         return this;
     }
 
@@ -142,6 +154,7 @@ public final class ConvertOptions {
         Structs.ConvertOptions struct = new Structs.ConvertOptions();
         struct.flags = compare ? 0 : shw_nativeConstants.SHW_CONVERT_WITHOUT_COMPARISON;
         struct.format = format.number();
+        struct.common = common.number();
         struct.overwrite = overwrite.number();
         struct.durability = durability.number();
         struct.threads = threads;

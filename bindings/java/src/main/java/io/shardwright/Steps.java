@@ -12,8 +12,10 @@ import java.util.stream.Collectors;
  *
  * @param steps all of them
  * @param newestWhole the newest one that is whole; null when none is
+ * @param tracker what Megatron's {@code latest_checkpointed_iteration.txt} says; empty without one
+ * @param tracked the one of these that it names; null when it names none
  */
-public record Steps(List<Step> steps, Step newestWhole) {
+public record Steps(List<Step> steps, Step newestWhole, String tracker, Step tracked) {
     /**
      * One checkpoint of a run.
      *
@@ -37,8 +39,12 @@ public record Steps(List<Step> steps, Step newestWhole) {
     static Steps of(String json) {
         Facts facts = Facts.of(json);
         List<Step> steps = facts.objects("steps").stream().map(Steps::step).collect(Collectors.toUnmodifiableList());
-        String newest = facts.text("newest_whole");
-        return new Steps(steps, steps.stream().filter(step -> step.name().equals(newest)).findFirst().orElse(null));
+        return new Steps(steps, named(steps, facts.text("newest_whole")), facts.text("tracker"),
+                named(steps, facts.text("tracked")));
+    }
+
+    private static Step named(List<Step> steps, String name) {
+        return steps.stream().filter(step -> step.name().equals(name)).findFirst().orElse(null);
     }
 
     private static Step step(Facts step) {
