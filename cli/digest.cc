@@ -29,6 +29,7 @@ int digest(Session& session, const DigestOptions& options) {
   });
   if (tensors.empty()) require_match(options.pattern, "tensor", options.path);
   std::vector<uint64_t> indices;
+  indices.reserve(tensors.size());
   for (const TensorFacts& tensor : tensors) indices.push_back(tensor.index);
   const int32_t algorithm = options.algorithm == "sha256" ? SHW_DIGEST_SHA256 : SHW_DIGEST_XXH3;
   Buffer digests;

@@ -53,6 +53,7 @@ int show_tensor(Session& session, const Checkpoint& checkpoint, const TensorFact
   const SliceValues values = read_slice({checkpoint, path}, tensor, slices, !session.options.json);
   if (session.options.json) {
     std::vector<std::string> numbers;
+    numbers.reserve(values.elements.size());
     for (const Element& element : values.elements)
       numbers.push_back(element_json(tensor.type, element));
     const Json head{{"schema", 1},
