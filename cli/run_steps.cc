@@ -58,7 +58,9 @@ std::string run_text(const std::string& path, const Json& run) {
 bool print_steps(Session& session, const std::string& path, const Failure& failure) {
   // A directory that is no checkpoint may hold the steps of a run.
   if (session.options.step >= 0) return false;
-  if (failure.status != SHW_NOT_FOUND && failure.status != SHW_INVALID_ARGUMENT) return false;
+  if (failure.status != SHW_NOT_FOUND && failure.status != SHW_INVALID_ARGUMENT &&
+      failure.status != SHW_UNIMPLEMENTED)  // a tracker makes the directory one that no format reads
+    return false;
   const Buffer steps = list_steps(session, path);
   if (steps == nullptr) return false;
   Json run = Json::parse(text_of(steps));
@@ -78,7 +80,8 @@ std::string path_of_step(Session& session, const std::string& run, int64_t numbe
       },
       "look for the steps of the run", Place::of_path(run));
   std::string names;
-  for (const Json& step : Json::parse(text_of(steps))["steps"]) {
+  const Json listed = Json::parse(text_of(steps));
+  for (const Json& step : listed["steps"]) {
     const std::string name = step["name"];
     if (step["step"] == number)
       return fmt::format("{}{}{}", run, run.ends_with('/') ? "" : "/", name);
