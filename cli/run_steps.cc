@@ -56,10 +56,11 @@ std::string run_text(const std::string& path, const Json& run) {
 }  // namespace
 
 bool print_steps(Session& session, const std::string& path, const Failure& failure) {
-  // A directory that is no checkpoint may hold the steps of a run.
+  // A directory that is no checkpoint may hold the steps of a run; a tracker makes it one that no
+  // format reads.
   if (session.options.step >= 0) return false;
   if (failure.status != SHW_NOT_FOUND && failure.status != SHW_INVALID_ARGUMENT &&
-      failure.status != SHW_UNIMPLEMENTED)  // a tracker makes the directory one that no format reads
+      failure.status != SHW_UNIMPLEMENTED)
     return false;
   const Buffer steps = list_steps(session, path);
   if (steps == nullptr) return false;

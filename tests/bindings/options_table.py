@@ -18,6 +18,7 @@ JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "shardwrigh
 RUST = ROOT / "bindings" / "rust" / "shardwright" / "src" / "options.rs"
 RUST_PLANNING = RUST.with_name("planning.rs")
 RUST_RESHARD = RUST.with_name("reshard.rs")
+RUST_CONVERT = RUST.with_name("convert.rs")
 
 # Option of each call -> its default: a word of WORDS, or what stands for "the library's own".
 CALLS = {
@@ -228,7 +229,7 @@ def java_words(option):
 
 
 def rust_options(call):
-    text = {"reshard": RUST_RESHARD}.get(call, RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
+    text = {"reshard": RUST_RESHARD, "convert": RUST_CONVERT}.get(call, RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
     body = re.search(rf"pub struct {CLASSES[call]} {{(.*?)\n *}}", text, re.S)[1]
     return set(re.findall(r"pub (\w+):", body)) - RUST_HANDLES
 
