@@ -45,10 +45,7 @@ struct Differences {
 
 ComparedSide compared_side(Session& session, const std::string& path, const DiffOptions& options) {
   ComparedSide side{path, session.open(path), {}};
-  side.tensors = list_tensors(side.checkpoint);
-  std::erase_if(side.tensors, [&](const TensorFacts& tensor) {
-    return !name_matches(options.pattern, tensor.listed);
-  });
+  side.tensors = list_tensors(side.checkpoint, options.pattern);
   return side;
 }
 
@@ -69,34 +66,23 @@ Differences paired(const ComparedSide& left, const ComparedSide& right) {
   return found;
 }
 
-Buffer content_digests(const ComparedSide& side, const std::vector<uint64_t>& indices) {
-  return made_by<shw_buffer, shw_buffer_release>(
-      [&](shw_buffer** out, shw_error** error) {
-        return shw_checkpoint_digests(side.checkpoint.get(), indices.data(), indices.size(),
-                                      SHW_DIGEST_XXH3, out, error);
-      },
-      "compute the digests", Place::of_checkpoint(side.path));
-}
-
-std::string_view part_text(const Buffer& digests, size_t number) {
-  return {static_cast<const char*>(shw_buffer_part_data(digests.get(), number)),
-          shw_buffer_part_size(digests.get(), number)};
+std::vector<std::string> digests_of(const ComparedSide& side,
+                                    const std::vector<uint64_t>& indices) {
+  return content_digests(side.checkpoint, indices, SHW_DIGEST_XXH3, side.path);
 }
 
 void compare_values(const ComparedSide& left, const ComparedSide& right, Differences* found) {
-  if (found->alike.empty()) return;
   std::vector<uint64_t> left_indices;
   std::vector<uint64_t> right_indices;
   for (const auto& [a, b] : found->alike) {
     left_indices.push_back(a->index);
     right_indices.push_back(b->index);
   }
-  const Buffer left_digests = content_digests(left, left_indices);
-  const Buffer right_digests = content_digests(right, right_indices);
+  const std::vector<std::string> left_digests = digests_of(left, left_indices);
+  const std::vector<std::string> right_digests = digests_of(right, right_indices);
   std::vector<TensorPair> equal;
   for (size_t i = 0; i < found->alike.size(); ++i) {
-    const bool same = part_text(left_digests, i) == part_text(right_digests, i);
-    (same ? equal : found->values).push_back(found->alike[i]);
+    (left_digests[i] == right_digests[i] ? equal : found->values).push_back(found->alike[i]);
   }
   found->alike = std::move(equal);
 }

@@ -23,29 +23,18 @@ struct DigestOptions {
 
 int digest(Session& session, const DigestOptions& options) {
   const Checkpoint checkpoint = session.open(options.path);
-  std::vector<TensorFacts> tensors = list_tensors(checkpoint);
-  std::erase_if(tensors, [&](const TensorFacts& tensor) {
-    return !name_matches(options.pattern, tensor.listed);
-  });
+  const std::vector<TensorFacts> tensors = list_tensors(checkpoint, options.pattern);
   if (tensors.empty()) require_match(options.pattern, "tensor", options.path);
   std::vector<uint64_t> indices;
   indices.reserve(tensors.size());
   for (const TensorFacts& tensor : tensors) indices.push_back(tensor.index);
   const int32_t algorithm = options.algorithm == "sha256" ? SHW_DIGEST_SHA256 : SHW_DIGEST_XXH3;
-  Buffer digests;
-  if (!indices.empty()) {
-    digests = made_by<shw_buffer, shw_buffer_release>(
-        [&](shw_buffer** out, shw_error** error) {
-          return shw_checkpoint_digests(checkpoint.get(), indices.data(), indices.size(), algorithm,
-                                        out, error);
-        },
-        "compute the digests", Place::of_checkpoint(options.path));
-  }
+  const std::vector<std::string> digests =
+      content_digests(checkpoint, indices, algorithm, options.path);
   Json json = Json::object();
   std::string lines;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const std::string_view text(static_cast<const char*>(shw_buffer_part_data(digests.get(), i)),
-                                shw_buffer_part_size(digests.get(), i));
+    const std::string& text = digests[i];
     json[tensors[i].listed] = {
         {"dtype", tensors[i].dtype}, {"shape", tensors[i].shape}, {"digest", text}};
     lines += fmt::format("{}  {} {}  {}\n", text, tensors[i].dtype, shape_text(tensors[i].shape),

@@ -92,6 +92,32 @@ std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint) {
   return objects;
 }
 
+std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint, std::string_view pattern) {
+  std::vector<TensorFacts> tensors = list_tensors(checkpoint);
+  std::erase_if(tensors,
+                [&](const TensorFacts& tensor) { return !name_matches(pattern, tensor.listed); });
+  return tensors;
+}
+
+std::vector<std::string> content_digests(const Checkpoint& checkpoint,
+                                         const std::vector<uint64_t>& indices, int32_t algorithm,
+                                         std::string_view path) {
+  if (indices.empty()) return {};
+  const Buffer digests = made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) {
+        return shw_checkpoint_digests(checkpoint.get(), indices.data(), indices.size(), algorithm,
+                                      out, error);
+      },
+      "compute the digests", Place::of_checkpoint(path));
+  std::vector<std::string> texts;
+  texts.reserve(indices.size());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    texts.emplace_back(static_cast<const char*>(shw_buffer_part_data(digests.get(), i)),
+                       shw_buffer_part_size(digests.get(), i));
+  }
+  return texts;
+}
+
 void require_match(const std::string& pattern, std::string_view noun, const std::string& path) {
   if (pattern.empty()) return;
   Failure failure;

@@ -39,8 +39,16 @@ struct ObjectFacts {
 
 // All of them, ascending by listed name.
 std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint);
+// Those whose listed names have the pattern (name_matches).
+std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint, std::string_view pattern);
 std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint);
 std::string kind_name(int32_t kind);
+
+// Digests of the contents of tensors, in the order of the indices; algorithm: an SHW_DIGEST_. Throws
+// a Failure. path: of the checkpoint.
+std::vector<std::string> content_digests(const Checkpoint& checkpoint,
+                                         const std::vector<uint64_t>& indices, int32_t algorithm,
+                                         std::string_view path);
 
 // For a listing without entries: throws a Failure when a pattern was given, which may be mistyped.
 void require_match(const std::string& pattern, std::string_view noun, const std::string& path);

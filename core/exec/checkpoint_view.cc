@@ -351,6 +351,22 @@ Status CheckpointView::read_object_part(size_t object, uint64_t begin, std::span
 
 }  // namespace
 
+ViewTensor named_as_stored(const plan::Catalog& catalog, size_t tensor) {
+  ViewTensor named;
+  named.name = catalog.tensor_name(tensor);
+  named.path = catalog.texts.at(catalog.tensors[tensor].path);
+  named.shape = Dims(catalog.shape(tensor));
+  return named;
+}
+
+ViewObject as_stored(const plan::Catalog& catalog, size_t object) {
+  ViewObject stored;
+  stored.name = catalog.object_name(object);
+  stored.path = catalog.texts.at(catalog.objects[object].path);
+  stored.object = object;
+  return stored;
+}
+
 Result<std::shared_ptr<const Checkpoint>> make_view(Runtime& runtime,
                                                     std::shared_ptr<const Checkpoint> source,
                                                     ViewContents contents) {

@@ -52,6 +52,11 @@ struct ViewObject {
   static constexpr size_t kOwnBytes = SIZE_MAX;
 };
 
+// Of a stored tensor the name, path and shape; its pieces are the caller's to say.
+ViewTensor named_as_stored(const plan::Catalog& catalog, size_t tensor);
+// A stored object as it is.
+ViewObject as_stored(const plan::Catalog& catalog, size_t object);
+
 struct ViewContents {
   std::vector<ViewTensor> tensors;
   std::vector<ViewObject> objects;

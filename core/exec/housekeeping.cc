@@ -24,7 +24,8 @@
 namespace shardwright::exec {
 namespace {
 
-constexpr std::string_view kStepPrefixes[] = {"step-", "iter_"};  // ours, Megatron's
+constexpr std::string_view kStepPrefix = "step-";
+constexpr std::string_view kMegatronPrefix = "iter_";
 constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
 constexpr uint64_t kTrackerBytesMax = 4096;
 constexpr size_t kMaxStepDigits = 18;  // fits int64_t
@@ -135,7 +136,7 @@ std::optional<int64_t> number_of_digits(std::string_view digits) {
 
 // "step-00000100" -> 100.
 std::optional<int64_t> step_number(std::string_view name) {
-  for (const std::string_view prefix : kStepPrefixes)
+  for (const std::string_view prefix : {kStepPrefix, kMegatronPrefix})
     if (name.starts_with(prefix)) return number_of_digits(name.substr(prefix.size()));
   return std::nullopt;
 }
@@ -198,7 +199,7 @@ Result<std::string> tracker_text(const format::Location& location) {
 std::string tracked_step(const Steps& steps, std::string_view tracker) {
   const std::optional<int64_t> number = number_of_digits(tracker);
   for (const auto& [step, name] : steps)
-    if (number == step && name.starts_with(kStepPrefixes[1])) return name;
+    if (number == step && name.starts_with(kMegatronPrefix)) return name;
   return {};
 }
 

@@ -26,10 +26,7 @@ constexpr std::string_view kGathered = ".param_state/shard_";
 constexpr std::string_view kOfGroup = "optimizer.distributed.dp_group_idx_";
 
 exec::ViewTensor stored_tensor(const plan::Catalog& catalog, size_t number) {
-  exec::ViewTensor tensor;
-  tensor.name = catalog.tensor_name(number);
-  tensor.path = catalog.texts.at(catalog.tensors[number].path);
-  tensor.shape = Dims(catalog.shape(number));
+  exec::ViewTensor tensor = exec::named_as_stored(catalog, number);
   const plan::TensorRecord& record = catalog.tensors[number];
   for (uint64_t k = 0; k < record.chunk_count; ++k) {
     const Box box = catalog.chunk_box(record.chunk_begin + k);
@@ -163,13 +160,8 @@ Result<std::shared_ptr<const exec::Checkpoint>> with_gathered_buffers(
   if (contents.tensors.empty()) return source;
   for (size_t i = 0; i < catalog.tensors.size(); ++i)
     contents.tensors.push_back(stored_tensor(catalog, i));
-  for (size_t i = 0; i < catalog.objects.size(); ++i) {
-    exec::ViewObject object;
-    object.name = catalog.object_name(i);
-    object.path = catalog.texts.at(catalog.objects[i].path);
-    object.object = i;
-    contents.objects.push_back(std::move(object));
-  }
+  for (size_t i = 0; i < catalog.objects.size(); ++i)
+    contents.objects.push_back(exec::as_stored(catalog, i));
   contents.identity = "gathered buffers";
   return exec::make_view(runtime, std::move(source), std::move(contents));
 }

@@ -170,11 +170,7 @@ class JobStateChanger {
       return;
     }
     if (!keeps_buckets() && name.find(kDistributed) != std::string_view::npos) return;
-    exec::ViewObject object;
-    object.name = name;
-    object.path = catalog_.texts.at(catalog_.objects[number].path);
-    object.object = number;
-    result_.objects.push_back(std::move(object));
+    result_.objects.push_back(exec::as_stored(catalog_, number));
   }
 
   Status change_common_state(Value* state) {

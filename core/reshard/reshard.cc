@@ -117,11 +117,7 @@ class Resharding {
   }
 
   exec::ViewTensor as_it_is(size_t number) const {
-    const plan::Catalog& catalog = source_->catalog();
-    exec::ViewTensor tensor;
-    tensor.name = catalog.tensor_name(number);
-    tensor.path = catalog.texts.at(catalog.tensors[number].path);
-    tensor.shape = Dims(catalog.shape(number));
+    exec::ViewTensor tensor = exec::named_as_stored(source_->catalog(), number);
     tensor.pieces.push_back({whole_box(tensor.shape), number, Dims(tensor.shape.size(), 0)});
     return tensor;
   }

@@ -41,28 +41,17 @@ void stream_run(std::byte* to, const std::byte* from, uint64_t bytes) {
 }
 #endif
 
-template <typename CopyRun>
-void for_runs(const RunCopy& copy, const CopyRun& copy_run) {
-  std::byte* to = copy.to;
-  const std::byte* from = copy.from;
-  for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
-    copy_run(to, from, copy.bytes);
-  }
-}
-
 }  // namespace
 
 void stream_copy(const RunCopy& copy) {
 #if defined(__SSE2__)
   if (copy.bytes >= kLeastRunBytes && copy.bytes * copy.count >= kStreamBytes) {
-    for_runs(copy, stream_run);
+    for_runs(copy, [&](std::byte* to, const std::byte* from) { stream_run(to, from, copy.bytes); });
     _mm_sfence();  // before another thread is told of them
     return;
   }
 #endif
-  for_runs(copy, [](std::byte* to, const std::byte* from, uint64_t bytes) {
-    std::memcpy(to, from, bytes);
-  });
+  for_runs(copy, [&](std::byte* to, const std::byte* from) { std::memcpy(to, from, copy.bytes); });
 }
 
 }  // namespace shardwright

@@ -116,11 +116,7 @@ class Odometer {
 
 template <size_t Bytes>
 void copy_fixed_blocks(const RunCopy& copy) {
-  std::byte* to = copy.to;
-  const std::byte* from = copy.from;
-  for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
-    std::memcpy(to, from, Bytes);
-  }
+  for_runs(copy, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, Bytes); });
 }
 
 void copy_blocks(const RunCopy& copy) {

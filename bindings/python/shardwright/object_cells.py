@@ -38,8 +38,8 @@ class ObjectCell:
     """A leaf of a state that is a cell of a grid of objects; a load puts the stored value in its place.
 
     Its name in the state is ObjectKey(name, index, shape).name(), and it is flat; without axes it is a plain object, as it
-    would be without this class. `value` is bytes, a JSON value, or what the state pickles. A `replica` is filled by loads; another rank saves it. `kind` is "auto", "replicated", "sharded" or
-    "rank_local".
+    would be without this class. `value` is bytes, a JSON value, or what the state pickles. A `replica` is filled by loads;
+    another rank saves it. `kind` is "auto", "replicated", "sharded" or "rank_local".
     """
 
     value: Any
