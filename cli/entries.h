@@ -44,8 +44,8 @@ std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint, std::string_
 std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint);
 std::string kind_name(int32_t kind);
 
-// Digests of the contents of tensors, in the order of the indices; algorithm: an SHW_DIGEST_. Throws
-// a Failure. path: of the checkpoint.
+// Digests of the contents of tensors, in the order of the indices; algorithm: an SHW_DIGEST_.
+// Throws a Failure. path: of the checkpoint.
 std::vector<std::string> content_digests(const Checkpoint& checkpoint,
                                          const std::vector<uint64_t>& indices, int32_t algorithm,
                                          std::string_view path);
