@@ -80,7 +80,9 @@ class Work {
  public:
   virtual ~Work() = default;
   // Blocks until the operation has ended; true then, false after timeout_ns (negative = no limit
-  // but that of the call, which is DEADLINE_EXCEEDED). Its failure, again at each further call.
+  // but that of the call, which is DEADLINE_EXCEEDED). Its failure, again at each further call. An
+  // operation may end well here that another rank gave up after all its bytes were sent: then the
+  // next one has the failure.
   virtual Result<bool> wait(int64_t timeout_ns) = 0;
   // As wait(0), but moves nothing on that other ranks would have to see in the same order.
   virtual Result<bool> test() = 0;
