@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/state/object_key.h"
+#include "core/state/piece_place.h"
 
 namespace shardwright {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 struct Target {
   TensorRef like;  // of the first entry that gives a box
   Dims global_shape;
+  Dims fragments;  // that all boxes agree on; empty where they do not
   bool read_only = false;
   std::vector<Piece> pieces;
   std::vector<int64_t> addresses;  // per piece
@@ -54,16 +56,26 @@ class StateMapper {
 
   Status map_tensor(size_t tensor) {
     const TensorRef entry = from_.tensors()[tensor];
+    const Dims untold(entry.global_shape.size(), 0);
+    const auto fragments = entry.fragments.empty() && !is_one_part(entry)
+                               ? std::span<const int64_t>(untold)
+                               : entry.fragments;
     for (size_t p = 0; p < entry.pieces.size(); ++p) {
       const Piece piece = entry.pieces[p];
-      SHW_ASSIGN_OR_RETURN(
-          const std::vector<MappedBox> boxes,
-          mapping_.apply({entry.name, entry.local.dtype, entry.global_shape, {}, piece.box}));
+      SHW_ASSIGN_OR_RETURN(const std::vector<MappedBox> boxes,
+                           mapping_.apply({entry.name, entry.local.dtype, entry.global_shape,
+                                           fragments, piece.box}));
       if (boxes.empty()) continue;
       SHW_ASSIGN_OR_RETURN(const StridedWindow window, from_.piece_window(tensor, p));
       for (const MappedBox& box : boxes) SHW_RETURN_IF_ERROR(add_box(entry, window, box));
     }
     return {};
+  }
+
+  // Whether the box tells the grid: several boxes, or a run of elements, may be any cut of a part.
+  static bool is_one_part(const TensorRef& entry) {
+    return entry.pieces.size() == 1 &&
+           (entry.memory.exists() || place_of_pieces(entry) != PiecePlace::kRun);
   }
 
   Status add_box(const TensorRef& entry, const StridedWindow& window, const MappedBox& mapped) {
@@ -94,10 +106,12 @@ class StateMapper {
       Target target;
       target.like = entry;
       target.global_shape = mapped.global_shape;
+      target.fragments = mapped.fragments;
       targets_.emplace_back(mapped.name, std::move(target));
     }
     Target& target = targets_[place->second].second;
     const std::string_view differs = difference(target, entry, mapped);
+    if (target.fragments != mapped.fragments) target.fragments = {};
     if (differs.empty()) return &target;
     return invalid_argument(
                fmt::format("the entries '{}' and '{}' both hold a part of '{}', but differ in {}",
@@ -123,6 +137,7 @@ class StateMapper {
     tensor.name = name;
     tensor.global_shape = target.global_shape;
     tensor.replica = target.like.replica;
+    tensor.fragments = target.fragments;
     tensor.local = target.like.local;
     tensor.local.read_only = target.read_only;
     tensor.local.data = std::bit_cast<std::byte*>(target.addresses[0]);

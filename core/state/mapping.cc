@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/layout/box_bytes.h"
+#include "core/state/entry_check_internal.h"
 #include "core/state/mapping_steps_internal.h"
 #include "core/state/name_pattern.h"
 
@@ -65,23 +66,10 @@ Dims told_fragments(const MappingEntry& entry) {
   return fragments;
 }
 
-Status check_fragments(const MappingEntry& entry) {
-  if (entry.fragments.size() != entry.global_shape.size()) {
-    return invalid_argument(
-        fmt::format("{} fragments for {} axes", entry.fragments.size(), entry.global_shape.size()));
-  }
-  for (size_t d = 0; d < entry.fragments.size(); ++d) {
-    const int64_t parts = entry.fragments[d];
-    if (parts >= 0 && (parts == 0 || entry.global_shape[d] % parts == 0)) continue;
-    return invalid_argument(fmt::format("axis {} of {} elements is not cut into {} equal parts", d,
-                                        entry.global_shape[d], parts));
-  }
-  return {};
-}
-
 Result<internal::MovingBox> moving_box(const MappingEntry& entry) {
   SHW_RETURN_IF_ERROR(check_box(entry.box, entry.global_shape));
-  if (!entry.fragments.empty()) SHW_RETURN_IF_ERROR(check_fragments(entry));
+  if (!entry.fragments.empty())
+    SHW_RETURN_IF_ERROR(internal::check_fragments(entry.fragments, entry.global_shape));
   internal::MovingBox moving;
   moving.mapped.global_shape = Dims(entry.global_shape);
   moving.mapped.fragments = entry.fragments.empty() ? told_fragments(entry) : Dims(entry.fragments);

@@ -40,7 +40,7 @@ class State {
  public:
   // Adds all or none. ALREADY_EXISTS for a name that is there (with both paths), INVALID_ARGUMENT
   // for invalid UTF-8, a name too long, negative boxes, pieces that leave the local tensor, a path
-  // whose join is not the name; OUT_OF_RANGE for a box that leaves the global shape; UNIMPLEMENTED
+  // whose join is not the name, fragments that do not divide their axes; OUT_OF_RANGE for a box that leaves the global shape; UNIMPLEMENTED
   // for a sub-byte piece that does not begin and end on whole bytes; RESOURCE_EXHAUSTED for an
   // object above kMaxObjectBytes. A name belongs to one tensor or one object. Paths are kept in
   // their canonical text. How a piece lies in the local tensor follows from the shapes
