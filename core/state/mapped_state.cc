@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/state/object_key.h"
 #include "core/state/piece_place.h"
@@ -43,6 +45,9 @@ class StateMapper {
     }
     for (auto& [name, target] : targets_) SHW_RETURN_IF_ERROR(add_target(name, target, &add));
     SHW_RETURN_IF_ERROR(add.commit());
+    for (const ZeroedMemory& zeroed : from_.zeroed()) to->add_zeroed(zeroed);
+    for (ZeroedMemory& zeroed : zeroed_) to->add_zeroed(std::move(zeroed));
+    for (std::shared_ptr<void>& memory : zeros_) to->add_keepalive(std::move(memory));
     return map_objects(to);
   }
 
@@ -86,17 +91,71 @@ class StateMapper {
                              escape_text(entry.name), dtype_name(entry.local.dtype)))
           .with_detail("tensor", entry.name);
     }
+    if (mapped.role == BoxRole::kLeftOut) {
+      TensorView memory = part_of(entry, window, mapped);
+      memory.shape = mapped.source.sizes;
+      memory.strides = window.strides;
+      zeroed_.push_back({std::string(entry.name), std::move(memory)});
+      return {};
+    }
     SHW_ASSIGN_OR_RETURN(Target* const target, target_of(entry, mapped));
-    int64_t skipped = 0;
-    for (size_t d = 0; d < mapped.source.offsets.size(); ++d)
-      skipped += mapped.source.offsets[d] * window.strides[d];
-    std::byte* const data = window.data + skipped * static_cast<int64_t>(window.element_bytes);
-    target->addresses.push_back(std::bit_cast<int64_t>(data));
-    for (const int64_t axis : mapped.axes)
-      target->strides.push_back(axis < 0 ? 0 : window.strides[static_cast<size_t>(axis)]);
+    if (mapped.role == BoxRole::kZeros) {
+      SHW_RETURN_IF_ERROR(add_zeros(entry, window, mapped, target));
+    } else {
+      target->addresses.push_back(std::bit_cast<int64_t>(part_of(entry, window, mapped).data));
+      for (const int64_t axis : mapped.axes)
+        target->strides.push_back(axis < 0 ? 0 : window.strides[static_cast<size_t>(axis)]);
+    }
     target->pieces.push_back({mapped.box, target->elements});
     target->elements += box_element_count(mapped.box);
     target->read_only = target->read_only || entry.local.read_only;
+    return {};
+  }
+
+  // What the source of a box is of the entry's memory, without its shape.
+  static TensorView part_of(const TensorRef& entry, const StridedWindow& window,
+                            const MappedBox& mapped) {
+    int64_t skipped = 0;
+    for (size_t d = 0; d < mapped.source.offsets.size(); ++d)
+      skipped += mapped.source.offsets[d] * window.strides[d];
+    const TensorSpan& local = entry.local;
+    return {window.data + skipped * static_cast<int64_t>(window.element_bytes),
+            local.dtype,
+            {},
+            {},
+            local.device_type,
+            local.device_id,
+            local.read_only,
+            local.stream};
+  }
+
+  // Memory of its own for a box of padding: a save reads zeros, and a load brings what the entry
+  // has no room for.
+  Status add_zeros(const TensorRef& entry, const StridedWindow& window, const MappedBox& mapped,
+                   Target* target) {
+    if (entry.local.device_type != static_cast<int32_t>(DeviceType::kCpu)) {
+      return unimplemented(fmt::format("the entry '{}' is padded, but lies on a device; only "
+                                       "memory of the host is",
+                                       escape_text(entry.name)))
+          .with_detail("tensor", entry.name);
+    }
+    SHW_ASSIGN_OR_RETURN(const int64_t count, checked_element_count(mapped.box.sizes));
+    void* const zeros = std::calloc(static_cast<size_t>(count), window.element_bytes);
+    if (zeros == nullptr) {
+      return resource_exhausted("memory", fmt::format("no memory for {} elements of padding of the "
+                                                      "entry '{}'",
+                                                      count, escape_text(entry.name)));
+    }
+    zeros_.emplace_back(zeros, [](void* memory) { std::free(memory); });
+    StridedWindow packed =
+        packed_window(static_cast<std::byte*>(zeros), window.element_bytes, mapped.box.sizes);
+    target->addresses.push_back(std::bit_cast<int64_t>(packed.data));
+    target->strides.insert(target->strides.end(), packed.strides.begin(), packed.strides.end());
+    TensorView memory;
+    memory.data = packed.data;
+    memory.dtype = entry.local.dtype;
+    memory.shape = std::move(packed.shape);
+    zeroed_.push_back({std::string(entry.name), std::move(memory)});
     return {};
   }
 
@@ -182,6 +241,8 @@ class StateMapper {
   const Mapping& mapping_;
   std::vector<std::pair<std::string, Target>> targets_;
   std::unordered_map<std::string, size_t> places_;  // of a name among the targets
+  std::vector<ZeroedMemory> zeroed_;
+  std::vector<std::shared_ptr<void>> zeros_;  // co-owned with the state that is made
 };
 
 std::shared_ptr<void> keeper_of(const std::shared_ptr<const State>& state) {

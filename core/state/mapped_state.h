@@ -13,6 +13,8 @@
 
 namespace shardwright {
 
+// Padding that is left out is set to zero by loads into the state; padding of which the entries have
+// nothing is zeros of the state's own.
 // The boxes of each stored tensor, from whichever entries they come, are one entry, in the order in
 // which the state has them. Entries that no rule matches pass as they are, with paths and layouts;
 // objects are entries of no axes, and an inserted axis makes them cells of a grid (object_key.h).

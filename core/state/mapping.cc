@@ -144,7 +144,7 @@ struct Mapping::Compiled {
                                             escape_text(mapped.name, 80), mapped.name.size(),
                                             kMaxNameBytes));
       }
-      if (dtype_is_subbyte(entry.dtype)) {
+      if (dtype_is_subbyte(entry.dtype) && mapped.role != BoxRole::kLeftOut) {
         SHW_RETURN_IF_ERROR(
             check_whole_bytes(mapped.name, entry.dtype, mapped.global_shape, mapped.box));
       }

@@ -173,6 +173,50 @@ TEST(MappedState, FragmentsAreKeptAndChecked) {
   EXPECT_FAILURE(refused({3, 1}), code, "'b'", "2 fragments for 1 axes");
 }
 
+TEST(MappedState, PaddingIsZerosBesideTheEntryOrPartOfIt) {
+  Host host;
+  const auto from = state_of({host.entry("long", {4, 2}, 0), host.entry("short", {2, 2}, 8)});
+  const auto mapped =
+      map_state(from, mapping_of({{"long", {}, false, {PadStep{.axis = 0, .size = 3}}},
+                                  {"short",
+                                   {},
+                                   false,
+                                   {PadStep{.axis = 1, .size = 3, .real = 2},
+                                    InsertAxisStep{.axis = -1, .index = {}, .count = 1}}}}));
+  ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
+  EXPECT_EQ(lines_of(**mapped), (Lines{"long[3, 2] auto: [0:3, 0:2] = 0 1 2 3 4 5",
+                                       "short[2, 3, 1] sharded: [0:2, 0:2, 0:1] = 8 9 10 11",
+                                       "short[2, 3, 1] sharded: [0:2, 2:3, 0:1] = 0 0"}));
+  const auto& zeroed = (*mapped)->zeroed();
+  ASSERT_EQ(zeroed.size(), 2U);
+  EXPECT_EQ(zeroed[0].name, "long");
+  EXPECT_EQ(zeroed[0].memory.data, reinterpret_cast<std::byte*>(host.at(6)));
+  EXPECT_EQ(zeroed[0].memory.shape, (Dims{1, 2}));
+  EXPECT_EQ(zeroed[1].name, "short");
+  EXPECT_EQ(zeroed[1].memory.data, memory_of_piece((*mapped)->tensors()[1], 1).data);
+  // A state that is made of it loads into the same memory.
+  const auto again = map_state(*mapped, mapping_of({{"*", {}, false, {RenameStep{"m.{1}"}}}}));
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_EQ((*again)->zeroed().size(), 2U);
+  EXPECT_EQ(lines_of(**again).back(), "m.short[2, 3, 1] sharded: [0:2, 2:3, 0:1] = 0 0");
+}
+
+TEST(MappedState, PaddingOfMemoryElsewhereIsRefused) {
+  Host host;
+  TensorEntry entry = host.entry("w", {2}, 0);
+  entry.local.device_type = 2;
+  const std::vector<MappingRule> rules{
+      {"w", {}, false, {PadStep{.axis = 0, .size = 3, .real = 2}}}};
+  EXPECT_FAILURE(map_state(state_of({entry}), mapping_of(rules)).status(),
+                 StatusCode::kUnimplemented, "'w'", "on a device");
+  entry = host.entry("w", {2}, 0);
+  EXPECT_FAILURE(
+      map_state(state_of({entry}),
+                mapping_of({{"w", {}, false, {PadStep{.size = int64_t{1} << 60, .real = 2}}}}))
+          .status(),
+      StatusCode::kResourceExhausted, "'w'", "padding");
+}
+
 TEST(MappedState, ObjectsAreCellsOfInsertedAxes) {
   Host host;
   const ObjectEntry state{
