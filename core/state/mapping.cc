@@ -225,14 +225,18 @@ Status Mapping::check_used(std::span<const std::string_view> names) const {
     if (rule.has_value()) used[*rule] = true;
   }
   std::vector<std::string> idle;
+  std::vector<size_t> numbers;
   for (size_t i = 0; i < used.size(); ++i) {
-    if (!used[i] && !rules()[i].optional) idle.push_back(rule_text(i, rules()[i]));
+    if (used[i] || rules()[i].optional) continue;
+    idle.push_back(rule_text(i, rules()[i]));
+    numbers.push_back(i + 1);
   }
   if (idle.empty()) return {};
   return invalid_argument(
-      fmt::format("{} of the mapping match{} none of {} entries; a rule that may do so is "
-                  "\"optional\"",
-                  fmt::join(idle, ", "), idle.size() == 1 ? "es" : "", names.size()));
+             fmt::format("{} of the mapping match{} none of {} entries; a rule that may do so is "
+                         "\"optional\"",
+                         fmt::join(idle, ", "), idle.size() == 1 ? "es" : "", names.size()))
+      .with_detail("rule", fmt::format("{}", fmt::join(numbers, ",")));
 }
 
 }  // namespace shardwright

@@ -304,7 +304,13 @@ static void tells_what_is_wrong_with_mappings(void) {
   float data[2] = {0};
   shw_state *state = make_state(), *made = NULL;
   add_floats(state, "w", data, SHAPE(2), 1);
-  CHECK_FAILS(shw_state_map(state, mapping, &made, &error), SHW_INVALID_ARGUMENT, "rule 2 ('v')");
+  CHECK_FAILS_WITH(shw_state_map(state, mapping, &made, &error), SHW_INVALID_ARGUMENT,
+                   "rule 2 ('v')", "rule", "2");
+  shw_mapping* both =
+      mapping_of(NULL, "{\"schema\": 1, \"rules\": [{\"match\": \"*\"}, {\"match\": \"w\"}]}");
+  CHECK_FAILS_WITH(shw_state_map(state, both, &made, &error), SHW_INVALID_ARGUMENT,
+                   "both match the entry 'w'", "rule", "1,2");
+  shw_mapping_release(both);
   CHECK_FAILS(shw_state_map(state, NULL, &made, &error), SHW_INVALID_ARGUMENT, "mapping");
   CHECK_FAILS(shw_state_map(NULL, mapping, &made, &error), SHW_INVALID_ARGUMENT, "state");
   CHECK(made == NULL);

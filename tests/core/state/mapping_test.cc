@@ -269,6 +269,7 @@ TEST(Mapping, ExceptionsAndOverlaps) {
                  "rule 4", "match none of 2 entries", "\"optional\"");
   const std::vector<std::string_view> enough{"layers.0.fc2", "layers.2.fc1", "layers.1.fc1"};
   EXPECT_FAILURE(mapping->check_used(enough), StatusCode::kInvalidArgument, "both match");
+  EXPECT_EQ(mapping->check_used(names).detail("rule"), "2,4");
 }
 
 TEST(Mapping, WrongRulesNameRuleAndMember) {
