@@ -155,9 +155,9 @@ class Mapping {
 
   // Number of the rule that matches, from 0. INVALID_ARGUMENT naming both rules when two do.
   Result<std::optional<size_t>> rule_of(std::string_view name) const;
-  // In the order of the parts; nothing for an empty box.
-  // INVALID_ARGUMENT naming rule, member and entry: an axis that is not there, an extent that is
-  // not divided, a box that no equal parts tell, an axis shorter than what is no padding. OUT_OF_RANGE: a box that leaves the shape, a
+  // In the order of the parts; nothing for an empty box. INVALID_ARGUMENT naming rule, member and
+  // entry: an axis that is not there, an extent that is not divided, a box that no equal parts
+  // tell, an axis shorter than what is no padding. OUT_OF_RANGE: a box that leaves the shape, a
   // number above its count. UNIMPLEMENTED: a cut inside a byte. RESOURCE_EXHAUSTED: too many boxes.
   Result<std::vector<MappedBox>> apply(const MappingEntry& entry) const;
   // INVALID_ARGUMENT naming each rule that matches none of the names and is not optional.

@@ -47,10 +47,10 @@ class State {
  public:
   // Adds all or none. ALREADY_EXISTS for a name that is there (with both paths), INVALID_ARGUMENT
   // for invalid UTF-8, a name too long, negative boxes, pieces that leave the local tensor, a path
-  // whose join is not the name, fragments that do not divide their axes; OUT_OF_RANGE for a box that leaves the global shape; UNIMPLEMENTED
-  // for a sub-byte piece that does not begin and end on whole bytes; RESOURCE_EXHAUSTED for an
-  // object above kMaxObjectBytes. A name belongs to one tensor or one object. Paths are kept in
-  // their canonical text. How a piece lies in the local tensor follows from the shapes
+  // that joins to another name, fragments that divide no axis; OUT_OF_RANGE for a box that leaves
+  // the global shape; UNIMPLEMENTED for a sub-byte piece that is not whole bytes;
+  // RESOURCE_EXHAUSTED for an object above kMaxObjectBytes. A name belongs to one entry. Paths are
+  // kept in canonical text. How a piece lies in the local tensor follows from the shapes
   // (PiecePlace): it is all of it, or a window of a local tensor of as many dimensions as the
   // global shape; both may be strided; otherwise it is the row-major run at its offset of a
   // contiguous local tensor; pieces with memory of their own are windows of that. Pieces come in

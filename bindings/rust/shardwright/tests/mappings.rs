@@ -51,7 +51,8 @@ fn replicas_are_not_saved() {
 
 #[test]
 fn flat_ranges_are_split_as_their_part() {
-    let rules = r#"{"schema": 1, "rules": [{"match": "w", "steps": [{"split": {"axis": 0, "suffixes": ["0", "1"]}}]}]}"#;
+    let rules =
+        r#"{"schema": 1, "rules": [{"match": "w", "steps": [{"split": {"axis": 0, "suffixes": ["0", "1"]}}]}]}"#;
     let rules = Mapping::parse(rules, &[]).unwrap();
     let dtype = shardwright::DType::from_name("uint8").unwrap();
     let boxes: [(&[i64], &[i64], i64); 2] = [(&[5, 1], &[1, 1], 0), (&[6, 0], &[1, 2], 1)];
