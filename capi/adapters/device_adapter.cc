@@ -199,7 +199,9 @@ class TableDevice final : public LaneDevice {
   Result<std::span<std::byte>> allocate(uint64_t bytes) override {
     return allocate_by("memory_allocate", functions().memory_allocate, bytes);
   }
+  // Memory that was never made is none of the table's.
   void release(std::span<std::byte> memory) noexcept override {
+    if (memory.data() == nullptr) return;
     const CallbackScope scope;
     functions().memory_release(functions().user, memory.data(), memory.size());
   }
@@ -212,6 +214,7 @@ class TableDevice final : public LaneDevice {
     return std::span(static_cast<std::byte*>(memory), bytes);
   }
   void release_pinned(std::span<std::byte> memory) noexcept override {
+    if (memory.data() == nullptr) return;
     if (functions().pinned_release == nullptr) {
       ::operator delete(memory.data(), kMemoryAlignment);
       return;
