@@ -47,7 +47,7 @@ __attribute__((visibility("default"))) shw_status shw_plugin_v1(const shw_host_a
   host = api;
   fill_apart_table(&table, NULL);
   out->name = "apart";
-  out->version = SHW_PLUGIN_VERSION;
+  out->version = "1.0";
   out->device = &table;
   out->device_open = open_device;
   out->answer = answer;

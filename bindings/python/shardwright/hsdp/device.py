@@ -15,13 +15,10 @@ class Device:
 
     def __init__(self, handle: Any) -> None:
         self._handle: Any = handle
+        self.name = str(native.shw_device_name(handle))
+        """Name of the device, such as "host"."""
         self.number: tuple[int, int] = (native.shw_device_type(handle), native.shw_device_id(handle))
         """DLPack's type of the device, and which one of that type: where views of it say that they lie."""
-
-    @property
-    def name(self) -> str:
-        """Name of the device, such as "host"."""
-        return str(native.shw_device_name(self._handle))
 
     @property
     def is_host(self) -> bool:
