@@ -154,7 +154,8 @@ shw_status shw_hsdp_step_event(shw_hsdp* hsdp, uint64_t event, shw_error** err) 
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(hsdp, "hsdp"));
     if (event != 0)
       return shardwright::unimplemented(
-                 fmt::format("event is {}: events are not waited for, wait for it and give 0", event))
+                 fmt::format("event is {}: events are not waited for, wait for it and give 0",
+                             event))
           .with_detail("parameter", "event");
     return impl->hsdp->step_event();
   });

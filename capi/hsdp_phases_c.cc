@@ -71,9 +71,8 @@ Status add_grads_dlpack(shw_hsdp_unit* unit, const uint64_t* params, T* const* m
                         uint64_t count, int32_t mode) {
   SHW_ASSIGN_OR_RETURN(const auto impl, need(unit, "unit"));
   SHW_ASSIGN_OR_RETURN(auto imported, import_tensors(managed, count));
-  SHW_ASSIGN_OR_RETURN(
-      const auto inputs,
-      read_gradients(*impl, {params, imported.described.data(), count, mode, imported.owners}));
+  SHW_ASSIGN_OR_RETURN(const auto inputs, read_gradients(*impl, {params, imported.described.data(),
+                                                                 count, mode, imported.owners}));
   SHW_RETURN_IF_ERROR(impl->unit->add_gradients(inputs));
   imported.arm();
   return {};

@@ -100,10 +100,9 @@ Status export_view(shw_hsdp_unit* unit, int32_t view, uint64_t index, Managed** 
   SHW_ASSIGN_OR_RETURN(const ViewRequest request, read_request(unit, view, index, 1));
   SHW_ASSIGN_OR_RETURN(View made, view_of_parameter(*request.unit, view, request.first));
   auto owner = std::make_shared<ViewOwner>(ViewOwner{request.unit, std::move(made.owner)});
-  *out =
-      make(ExportedTensor{made.bytes.data(), made.dtype, made.shape->span(), made.strides->span(),
-                          made.place},
-           std::move(owner));
+  *out = make(ExportedTensor{made.bytes.data(), made.dtype, made.shape->span(),
+                             made.strides->span(), made.place},
+              std::move(owner));
   return {};
 }
 
