@@ -1831,4 +1831,6 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub device_type: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
+    pub device_id: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
 }
