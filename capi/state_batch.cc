@@ -72,7 +72,7 @@ class TensorBatchReader {
     }
     const bool boxes = batch_.box_ranges != nullptr;
     const bool layouts = batch_.layouts != nullptr;
-    if (batch_.grid_offsets != nullptr &&
+    if (batch_.grid_offsets != nullptr && batch_.grid_indices != nullptr &&
         (boxes || layouts || batch_.global_shape_offsets != nullptr)) {
       return bad_argument("grid_offsets", "a batch has grids or shapes, boxes and layouts");
     }
@@ -103,16 +103,18 @@ class TensorBatchReader {
     SHW_ASSIGN_OR_RETURN(entry->local, host_span_of_tensor(tensor));
     entry->replica = is_replica(batch_.replica_ids, index);
     SHW_ASSIGN_OR_RETURN(const ColumnRange grid, grid_range(batch_.grid_offsets, index));
-    if (grid.count != 0) return read_grid(grid, entry);
+    entry->fragments = {};
+    if (grid.count != 0) SHW_RETURN_IF_ERROR(need_pointer(batch_.grid_fragments, "grid_fragments"));
+    if (grid.count != 0 && batch_.grid_indices != nullptr) return read_grid(grid, entry);
     SHW_RETURN_IF_ERROR(read_global_shape(index, entry));
-    return read_pieces(index, entry);
+    SHW_RETURN_IF_ERROR(read_pieces(index, entry));
+    if (grid.count != 0) entry->fragments = {batch_.grid_fragments + grid.begin, grid.count};
+    return {};
   }
 
  private:
   // Axes that the local tensor lacks come first.
   Status read_grid(ColumnRange range, TensorRef* entry) {
-    SHW_RETURN_IF_ERROR(need_pointer(batch_.grid_fragments, "grid_fragments"));
-    SHW_RETURN_IF_ERROR(need_pointer(batch_.grid_indices, "grid_indices"));
     const std::span<const int64_t> local = entry->local.shape;
     if (range.count < local.size()) {
       return bad_argument("grid_offsets", fmt::format("a grid of {} axes for a tensor of {}",

@@ -241,7 +241,11 @@ Result<Report> LoadReads::run(collective::Exchange* exchange, bool* ended) noexc
     mine = exchanged_->run(*exchange, std::move(mine));
     *ended = !mine.ok();
   }
+  // Also where it failed: what a save of the state reads there stays zeros.
+  const Status cleared = without_exceptions(
+      "clearing", [&] { return zero_left_out(input_.runtime.devices(), state_); });
   SHW_RETURN_IF_ERROR(std::move(mine));
+  SHW_RETURN_IF_ERROR(cleared);
   return without_exceptions("reading", [&] { return finish(begin_ns); });
 }
 

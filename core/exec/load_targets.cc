@@ -75,6 +75,8 @@ Status check_targets(const device::Devices& devices, const plan::LoadPlan& plan,
   for (size_t i = 0; i < plan.reads.size(); ++i)
     SHW_RETURN_IF_ERROR(check(plan.reads.key(i).entry));
   for (const plan::ShapeNote& note : plan.shapes) SHW_RETURN_IF_ERROR(check(note.entry));
+  for (const ZeroedMemory& zeroed : state.zeroed())
+    SHW_RETURN_IF_ERROR(devices.check_writable(zeroed.memory, zeroed.name));
   return {};
 }
 
@@ -91,6 +93,19 @@ Status fill_padding(const device::Devices& devices, const plan::LoadPlan& plan,
       SHW_RETURN_IF_ERROR(
           device::with_tensor(window.device->fill_zero(window), "filling", entry.name));
     }
+  }
+  return {};
+}
+
+Status zero_left_out(const device::Devices& devices, const State& state) {
+  for (const ZeroedMemory& zeroed : state.zeroed()) {
+    const TensorSpan memory = zeroed.memory;
+    const Dims origin(memory.shape.size(), 0);
+    SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
+    SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
+                         devices.place(memory, std::move(elements)));
+    SHW_RETURN_IF_ERROR(
+        device::with_tensor(window.device->fill_zero(window), "clearing", zeroed.name));
   }
   return {};
 }

@@ -20,5 +20,7 @@ Status check_targets(const device::Devices& devices, const plan::LoadPlan& plan,
 // filled. The plan fits state and catalog.
 Status fill_padding(const device::Devices& devices, const plan::LoadPlan& plan,
                     const plan::Catalog& stored, const State& state);
+// Sets State::zeroed to zero.
+Status zero_left_out(const device::Devices& devices, const State& state);
 
 }  // namespace shardwright::exec::internal

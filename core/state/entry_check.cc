@@ -144,6 +144,8 @@ Status check_described(const TensorRef& tensor, std::string* canonical) {
   SHW_RETURN_IF_ERROR(check_kind(tensor.kind));
   SHW_RETURN_IF_ERROR(check_memory(tensor));
   SHW_RETURN_IF_ERROR(check_pieces(tensor));
+  if (!tensor.fragments.empty())
+    SHW_RETURN_IF_ERROR(check_fragments(tensor.fragments, tensor.global_shape));
   if (tensor.path.empty() || is_canonical_path_of(tensor.path, tensor.name)) return {};
   SHW_ASSIGN_OR_RETURN(*canonical, canonical_path(tensor.name, tensor.path));
   return {};
@@ -180,6 +182,20 @@ Status check_tensor(const TensorRef& tensor, std::string* canonical) {
   SHW_RETURN_IF_ERROR(check_name(tensor.name));
   Status status = check_described(tensor, canonical);
   return status.ok() ? status : refused(std::move(status), "tensor", tensor.name);
+}
+
+Status check_fragments(std::span<const int64_t> fragments, std::span<const int64_t> shape) {
+  if (fragments.size() != shape.size()) {
+    return invalid_argument(
+        fmt::format("{} fragments for {} axes", fragments.size(), shape.size()));
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t parts = fragments[d];
+    if (parts == 0 || (parts > 0 && shape[d] % parts == 0)) continue;
+    return invalid_argument(
+        fmt::format("axis {} of {} elements is not cut into {} equal parts", d, shape[d], parts));
+  }
+  return {};
 }
 
 Status settle_object(ObjectEntry* object) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -10,8 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/state/object_key.h"
+#include "core/state/piece_place.h"
 
 namespace shardwright {
 namespace {
@@ -20,6 +23,7 @@ namespace {
 struct Target {
   TensorRef like;  // of the first entry that gives a box
   Dims global_shape;
+  Dims fragments;  // that all boxes agree on; empty where they do not
   bool read_only = false;
   std::vector<Piece> pieces;
   std::vector<int64_t> addresses;  // per piece
@@ -41,6 +45,9 @@ class StateMapper {
     }
     for (auto& [name, target] : targets_) SHW_RETURN_IF_ERROR(add_target(name, target, &add));
     SHW_RETURN_IF_ERROR(add.commit());
+    for (const ZeroedMemory& zeroed : from_.zeroed()) to->add_zeroed(zeroed);
+    for (ZeroedMemory& zeroed : zeroed_) to->add_zeroed(std::move(zeroed));
+    for (std::shared_ptr<void>& memory : zeros_) to->add_keepalive(std::move(memory));
     return map_objects(to);
   }
 
@@ -54,16 +61,26 @@ class StateMapper {
 
   Status map_tensor(size_t tensor) {
     const TensorRef entry = from_.tensors()[tensor];
+    const Dims untold(entry.global_shape.size(), 0);
+    const auto fragments = entry.fragments.empty() && !is_one_part(entry)
+                               ? std::span<const int64_t>(untold)
+                               : entry.fragments;
     for (size_t p = 0; p < entry.pieces.size(); ++p) {
       const Piece piece = entry.pieces[p];
-      SHW_ASSIGN_OR_RETURN(
-          const std::vector<MappedBox> boxes,
-          mapping_.apply({entry.name, entry.local.dtype, entry.global_shape, {}, piece.box}));
+      SHW_ASSIGN_OR_RETURN(const std::vector<MappedBox> boxes,
+                           mapping_.apply({entry.name, entry.local.dtype, entry.global_shape,
+                                           fragments, piece.box}));
       if (boxes.empty()) continue;
       SHW_ASSIGN_OR_RETURN(const StridedWindow window, from_.piece_window(tensor, p));
       for (const MappedBox& box : boxes) SHW_RETURN_IF_ERROR(add_box(entry, window, box));
     }
     return {};
+  }
+
+  // Whether the box tells the grid: several boxes, or a run of elements, may be any cut of a part.
+  static bool is_one_part(const TensorRef& entry) {
+    return entry.pieces.size() == 1 &&
+           (entry.memory.exists() || place_of_pieces(entry) != PiecePlace::kRun);
   }
 
   Status add_box(const TensorRef& entry, const StridedWindow& window, const MappedBox& mapped) {
@@ -74,17 +91,71 @@ class StateMapper {
                              escape_text(entry.name), dtype_name(entry.local.dtype)))
           .with_detail("tensor", entry.name);
     }
+    if (mapped.role == BoxRole::kLeftOut) {
+      TensorView memory = part_of(entry, window, mapped);
+      memory.shape = mapped.source.sizes;
+      memory.strides = window.strides;
+      zeroed_.push_back({std::string(entry.name), std::move(memory)});
+      return {};
+    }
     SHW_ASSIGN_OR_RETURN(Target* const target, target_of(entry, mapped));
-    int64_t skipped = 0;
-    for (size_t d = 0; d < mapped.source.offsets.size(); ++d)
-      skipped += mapped.source.offsets[d] * window.strides[d];
-    std::byte* const data = window.data + skipped * static_cast<int64_t>(window.element_bytes);
-    target->addresses.push_back(std::bit_cast<int64_t>(data));
-    for (const int64_t axis : mapped.axes)
-      target->strides.push_back(axis < 0 ? 0 : window.strides[static_cast<size_t>(axis)]);
+    if (mapped.role == BoxRole::kZeros) {
+      SHW_RETURN_IF_ERROR(add_zeros(entry, window, mapped, target));
+    } else {
+      target->addresses.push_back(std::bit_cast<int64_t>(part_of(entry, window, mapped).data));
+      for (const int64_t axis : mapped.axes)
+        target->strides.push_back(axis < 0 ? 0 : window.strides[static_cast<size_t>(axis)]);
+    }
     target->pieces.push_back({mapped.box, target->elements});
     target->elements += box_element_count(mapped.box);
     target->read_only = target->read_only || entry.local.read_only;
+    return {};
+  }
+
+  // What the source of a box is of the entry's memory, without its shape.
+  static TensorView part_of(const TensorRef& entry, const StridedWindow& window,
+                            const MappedBox& mapped) {
+    int64_t skipped = 0;
+    for (size_t d = 0; d < mapped.source.offsets.size(); ++d)
+      skipped += mapped.source.offsets[d] * window.strides[d];
+    const TensorSpan& local = entry.local;
+    return {window.data + skipped * static_cast<int64_t>(window.element_bytes),
+            local.dtype,
+            {},
+            {},
+            local.device_type,
+            local.device_id,
+            local.read_only,
+            local.stream};
+  }
+
+  // Memory of its own for a box of padding: a save reads zeros, and a load brings what the entry
+  // has no room for.
+  Status add_zeros(const TensorRef& entry, const StridedWindow& window, const MappedBox& mapped,
+                   Target* target) {
+    if (entry.local.device_type != static_cast<int32_t>(DeviceType::kCpu)) {
+      return unimplemented(fmt::format("the entry '{}' is padded, but lies on a device; only "
+                                       "memory of the host is",
+                                       escape_text(entry.name)))
+          .with_detail("tensor", entry.name);
+    }
+    SHW_ASSIGN_OR_RETURN(const int64_t count, checked_element_count(mapped.box.sizes));
+    void* const zeros = std::calloc(static_cast<size_t>(count), window.element_bytes);
+    if (zeros == nullptr) {
+      return resource_exhausted("memory", fmt::format("no memory for {} elements of padding of the "
+                                                      "entry '{}'",
+                                                      count, escape_text(entry.name)));
+    }
+    zeros_.emplace_back(zeros, [](void* memory) { std::free(memory); });
+    StridedWindow packed =
+        packed_window(static_cast<std::byte*>(zeros), window.element_bytes, mapped.box.sizes);
+    target->addresses.push_back(std::bit_cast<int64_t>(packed.data));
+    target->strides.insert(target->strides.end(), packed.strides.begin(), packed.strides.end());
+    TensorView memory;
+    memory.data = packed.data;
+    memory.dtype = entry.local.dtype;
+    memory.shape = std::move(packed.shape);
+    zeroed_.push_back({std::string(entry.name), std::move(memory)});
     return {};
   }
 
@@ -94,10 +165,12 @@ class StateMapper {
       Target target;
       target.like = entry;
       target.global_shape = mapped.global_shape;
+      target.fragments = mapped.fragments;
       targets_.emplace_back(mapped.name, std::move(target));
     }
     Target& target = targets_[place->second].second;
     const std::string_view differs = difference(target, entry, mapped);
+    if (target.fragments != mapped.fragments) target.fragments = {};
     if (differs.empty()) return &target;
     return invalid_argument(
                fmt::format("the entries '{}' and '{}' both hold a part of '{}', but differ in {}",
@@ -123,6 +196,7 @@ class StateMapper {
     tensor.name = name;
     tensor.global_shape = target.global_shape;
     tensor.replica = target.like.replica;
+    tensor.fragments = target.fragments;
     tensor.local = target.like.local;
     tensor.local.read_only = target.read_only;
     tensor.local.data = std::bit_cast<std::byte*>(target.addresses[0]);
@@ -167,6 +241,8 @@ class StateMapper {
   const Mapping& mapping_;
   std::vector<std::pair<std::string, Target>> targets_;
   std::unordered_map<std::string, size_t> places_;  // of a name among the targets
+  std::vector<ZeroedMemory> zeroed_;
+  std::vector<std::shared_ptr<void>> zeros_;  // co-owned with the state that is made
 };
 
 std::shared_ptr<void> keeper_of(const std::shared_ptr<const State>& state) {

@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/layout/box_bytes.h"
+#include "core/state/entry_check_internal.h"
 #include "core/state/mapping_steps_internal.h"
 #include "core/state/name_pattern.h"
 
@@ -65,23 +66,10 @@ Dims told_fragments(const MappingEntry& entry) {
   return fragments;
 }
 
-Status check_fragments(const MappingEntry& entry) {
-  if (entry.fragments.size() != entry.global_shape.size()) {
-    return invalid_argument(
-        fmt::format("{} fragments for {} axes", entry.fragments.size(), entry.global_shape.size()));
-  }
-  for (size_t d = 0; d < entry.fragments.size(); ++d) {
-    const int64_t parts = entry.fragments[d];
-    if (parts >= 0 && (parts == 0 || entry.global_shape[d] % parts == 0)) continue;
-    return invalid_argument(fmt::format("axis {} of {} elements is not cut into {} equal parts", d,
-                                        entry.global_shape[d], parts));
-  }
-  return {};
-}
-
 Result<internal::MovingBox> moving_box(const MappingEntry& entry) {
   SHW_RETURN_IF_ERROR(check_box(entry.box, entry.global_shape));
-  if (!entry.fragments.empty()) SHW_RETURN_IF_ERROR(check_fragments(entry));
+  if (!entry.fragments.empty())
+    SHW_RETURN_IF_ERROR(internal::check_fragments(entry.fragments, entry.global_shape));
   internal::MovingBox moving;
   moving.mapped.global_shape = Dims(entry.global_shape);
   moving.mapped.fragments = entry.fragments.empty() ? told_fragments(entry) : Dims(entry.fragments);
@@ -156,7 +144,7 @@ struct Mapping::Compiled {
                                             escape_text(mapped.name, 80), mapped.name.size(),
                                             kMaxNameBytes));
       }
-      if (dtype_is_subbyte(entry.dtype)) {
+      if (dtype_is_subbyte(entry.dtype) && mapped.role != BoxRole::kLeftOut) {
         SHW_RETURN_IF_ERROR(
             check_whole_bytes(mapped.name, entry.dtype, mapped.global_shape, mapped.box));
       }
@@ -237,14 +225,18 @@ Status Mapping::check_used(std::span<const std::string_view> names) const {
     if (rule.has_value()) used[*rule] = true;
   }
   std::vector<std::string> idle;
+  std::vector<size_t> numbers;
   for (size_t i = 0; i < used.size(); ++i) {
-    if (!used[i] && !rules()[i].optional) idle.push_back(rule_text(i, rules()[i]));
+    if (used[i] || rules()[i].optional) continue;
+    idle.push_back(rule_text(i, rules()[i]));
+    numbers.push_back(i + 1);
   }
   if (idle.empty()) return {};
   return invalid_argument(
-      fmt::format("{} of the mapping match{} none of {} entries; a rule that may do so is "
-                  "\"optional\"",
-                  fmt::join(idle, ", "), idle.size() == 1 ? "es" : "", names.size()));
+             fmt::format("{} of the mapping match{} none of {} entries; a rule that may do so is "
+                         "\"optional\"",
+                         fmt::join(idle, ", "), idle.size() == 1 ? "es" : "", names.size()))
+      .with_detail("rule", fmt::format("{}", fmt::join(numbers, ",")));
 }
 
 }  // namespace shardwright

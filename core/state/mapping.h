@@ -74,10 +74,12 @@ struct DropAxisStep {
   std::string name;
 };
 
-// The stored axis has `size` elements: what the entry has above is not stored and not loaded.
+// The stored axis has `size` elements. What the entry has above is not stored, and loads set it to
+// zero; what it lacks is stored as zeros, and loads leave it out.
 struct PadStep {
   int32_t axis = 0;
   int64_t size = 0;
+  int64_t real = 0;  // elements that are no padding, which an entry must have; 0: all
 };
 
 using MappingStep =
@@ -101,14 +103,21 @@ struct MappingEntry {
   Box box;
 };
 
+enum class BoxRole : uint8_t {
+  kStored,  // a part of the entry
+  kZeros,   // padding that is stored, of which the entry has nothing
+  kLeftOut  // padding of the entry, of which nothing is stored
+};
+
 // What is stored of it: a box of a tensor, and the part of the entry's box that holds it.
 struct MappedBox {
   std::string name;
   Dims global_shape;
   Dims fragments;  // as above; 0 where the parts are not known to be equal
   Box box;
-  Box source;  // inside the local box, which begins at the origin
+  Box source;  // inside the local box, which begins at the origin; of zeros nothing
   Dims axes;   // per axis of the tensor the axis of the entry that it is, -1 for an inserted one
+  BoxRole role = BoxRole::kStored;  // of what is left out only `source` counts
 };
 
 // Value of "$name" in the JSON of a mapping.
@@ -146,9 +155,9 @@ class Mapping {
 
   // Number of the rule that matches, from 0. INVALID_ARGUMENT naming both rules when two do.
   Result<std::optional<size_t>> rule_of(std::string_view name) const;
-  // In the order of the parts; nothing for an empty box and for what is not stored.
-  // INVALID_ARGUMENT naming rule, member and entry: an axis that is not there, an extent that is
-  // not divided, a box that no equal parts tell. OUT_OF_RANGE: a box that leaves the shape, a
+  // In the order of the parts; nothing for an empty box. INVALID_ARGUMENT naming rule, member and
+  // entry: an axis that is not there, an extent that is not divided, a box that no equal parts
+  // tell, an axis shorter than what is no padding. OUT_OF_RANGE: a box that leaves the shape, a
   // number above its count. UNIMPLEMENTED: a cut inside a byte. RESOURCE_EXHAUSTED: too many boxes.
   Result<std::vector<MappedBox>> apply(const MappingEntry& entry) const;
   // INVALID_ARGUMENT naming each rule that matches none of the names and is not optional.

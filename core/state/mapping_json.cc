@@ -178,10 +178,13 @@ class MappingReader {
   }
 
   Status read_pad(JsonValueView at, PadStep* step) {
-    SHW_RETURN_IF_ERROR(only(at, "pad", {"axis", "size"}));
+    SHW_RETURN_IF_ERROR(only(at, "pad", {"axis", "size", "real"}));
     step_ = "pad.";
     SHW_RETURN_IF_ERROR(axis(at, &step->axis));
-    return integer(at, "size", true, &step->size);
+    SHW_RETURN_IF_ERROR(integer(at, "size", true, &step->size));
+    SHW_RETURN_IF_ERROR(integer(at, "real", false, &step->real));
+    if (!at.member("real").exists() || step->real != 0) return {};
+    return wrong(at.member("real"), member_name("real"), "0 is not positive");
   }
 
   Status axis(JsonValueView object, int32_t* out) const {

@@ -106,7 +106,9 @@ Status check_step(const InsertAxisStep& step, const NamePattern& pattern) {
 }
 
 Status check_step(const PadStep& step, const NamePattern&) {
-  return check_count(step.size, "pad.size");
+  SHW_RETURN_IF_ERROR(check_count(step.size, "pad.size"));
+  if (step.real >= 0 && step.real <= step.size) return {};
+  return wrong("pad.real", fmt::format("{} of {} elements", step.real, step.size));
 }
 
 Status check_step(const RenameStep&, const NamePattern&) {
@@ -342,21 +344,41 @@ Status apply(const CompiledStep& compiled, const DropAxisStep& step, const Captu
   return {};
 }
 
-Status apply(const CompiledStep&, const PadStep& step, const Captures&, MovingBox from,
-             std::vector<MovingBox>* out) {
-  MappedBox& mapped = from.mapped;
-  SHW_ASSIGN_OR_RETURN(const size_t axis,
-                       axis_of(step.axis, mapped.global_shape.size(), "pad.axis"));
-  const int64_t begin = mapped.box.offsets[axis];
-  const int64_t end = std::min(begin + mapped.box.sizes[axis], step.size);
-  if (begin >= end) return {};
-  if (mapped.global_shape[axis] != step.size) {
-    const bool whole = begin == 0 && end == step.size;
-    mapped.fragments[axis] = whole ? 1 : 0;
-    mapped.global_shape[axis] = step.size;
+Status check_real(const PadStep& step, int64_t held) {
+  if (held >= (step.real == 0 ? step.size : step.real)) return {};
+  if (step.real == 0) {
+    return wrong(
+        "pad.size",
+        fmt::format("the axis has {} of {} elements; \"real\" says how many of them are no "
+                    "padding",
+                    held, step.size));
   }
-  narrow(axis, begin, end, &mapped);
-  out->push_back(std::move(from));
+  return wrong("pad.real",
+               fmt::format("the axis has {} of {} elements that are no padding", held, step.real));
+}
+
+Status apply(const CompiledStep&, const PadStep& step, const Captures&, const MovingBox& from,
+             std::vector<MovingBox>* out) {
+  SHW_ASSIGN_OR_RETURN(const size_t axis,
+                       axis_of(step.axis, from.mapped.global_shape.size(), "pad.axis"));
+  const int64_t held = from.mapped.global_shape[axis];
+  SHW_RETURN_IF_ERROR(check_real(step, held));
+  const int64_t begin = from.mapped.box.offsets[axis];
+  const int64_t end = begin + from.mapped.box.sizes[axis];
+  const auto add = [&](int64_t first, int64_t last, BoxRole role) {
+    if (first >= last) return;
+    MappedBox& mapped = out->emplace_back(from).mapped;
+    if (held != step.size) {
+      mapped.fragments[axis] = last - first == step.size ? 1 : 0;
+      mapped.global_shape[axis] = step.size;
+    }
+    narrow(axis, first, last, &mapped);
+    mapped.role = role;
+  };
+  add(begin, std::min(end, step.size), from.mapped.role);
+  // Whoever holds the last elements stores the zeros behind them.
+  if (end == held) add(held, step.size, BoxRole::kZeros);
+  if (from.mapped.role == BoxRole::kStored) add(std::max(begin, step.size), end, BoxRole::kLeftOut);
   return {};
 }
 
@@ -393,6 +415,10 @@ Status apply_step(const CompiledStep& step, const Captures& captures,
                   std::vector<MovingBox>* boxes) {
   std::vector<MovingBox> out;
   for (const MovingBox& box : *boxes) {
+    if (box.mapped.role == BoxRole::kLeftOut) {
+      out.push_back(box);
+      continue;
+    }
     SHW_RETURN_IF_ERROR(std::visit(
         [&](const auto& each) { return apply(step, each, captures, box, &out); }, step.step));
   }

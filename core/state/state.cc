@@ -136,7 +136,8 @@ Status State::add_tensors(const std::vector<TensorEntry>& entries) {
                                    pieces,
                                    &entry.layout,
                                    {},
-                                   entry.replica}));
+                                   entry.replica,
+                                   entry.fragments}));
   }
   return batch.commit();
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/hash_index.h"
@@ -36,14 +37,20 @@ struct ObjectEntry {
   uint64_t size_bytes() const { return bytes.size() + bytes_elsewhere; }
 };
 
+// Memory that is zero after each load into its state.
+struct ZeroedMemory {
+  std::string name;  // of the entry that it is part of or stored beside
+  TensorView memory;
+};
+
 class State {
  public:
   // Adds all or none. ALREADY_EXISTS for a name that is there (with both paths), INVALID_ARGUMENT
   // for invalid UTF-8, a name too long, negative boxes, pieces that leave the local tensor, a path
-  // whose join is not the name; OUT_OF_RANGE for a box that leaves the global shape; UNIMPLEMENTED
-  // for a sub-byte piece that does not begin and end on whole bytes; RESOURCE_EXHAUSTED for an
-  // object above kMaxObjectBytes. A name belongs to one tensor or one object. Paths are kept in
-  // their canonical text. How a piece lies in the local tensor follows from the shapes
+  // that joins to another name, fragments that divide no axis; OUT_OF_RANGE for a box that leaves
+  // the global shape; UNIMPLEMENTED for a sub-byte piece that is not whole bytes;
+  // RESOURCE_EXHAUSTED for an object above kMaxObjectBytes. A name belongs to one entry. Paths are
+  // kept in canonical text. How a piece lies in the local tensor follows from the shapes
   // (PiecePlace): it is all of it, or a window of a local tensor of as many dimensions as the
   // global shape; both may be strided; otherwise it is the row-major run at its offset of a
   // contiguous local tensor; pieces with memory of their own are windows of that. Pieces come in
@@ -55,6 +62,10 @@ class State {
   Status reserve(size_t tensors, size_t name_bytes);
   // Kept until the state goes: called once with the state's end (DLPack deleters, host buffers).
   void add_keepalive(std::shared_ptr<void> owner);
+
+  // Borrows the memory as a tensor does. Only loads look at it.
+  void add_zeroed(ZeroedMemory zeroed) { zeroed_.push_back(std::move(zeroed)); }
+  const std::vector<ZeroedMemory>& zeroed() const { return zeroed_; }
 
   const TensorColumns& tensors() const { return tensors_; }
   const std::vector<ObjectEntry>& objects() const { return objects_; }
@@ -78,6 +89,7 @@ class State {
   std::vector<ObjectEntry> objects_;
   HashIndex tensor_index_;
   HashIndex object_index_;
+  std::vector<ZeroedMemory> zeroed_;
   std::vector<std::shared_ptr<void>> keepalive_;  // co-owned with whoever handed the memory in
 };
 

@@ -46,6 +46,7 @@ TensorRef TensorColumns::operator[](size_t index) const {
   tensor.local.read_only = record.read_only;
   tensor.replica = record.replica;
   if (index < layouts_.size() && layouts_[index] != nullptr) tensor.layout = &layouts_[index];
+  if (record.cut) tensor.fragments = take(record.global_rank);
   if (record.plain) {
     tensor.global_shape = tensor.local.shape;
     tensor.pieces = PieceList::whole(tensor.global_shape);
@@ -77,10 +78,12 @@ void TensorColumns::append(const TensorRef& tensor, std::string_view path) {
   record.read_only = local.read_only;
   record.scattered = tensor.memory.exists();
   record.replica = tensor.replica;
+  record.cut = !tensor.fragments.empty();
   append_numbers(local.shape);
   append_numbers(local.strides);
   if (record.placed)
     append_numbers({{local.device_type, local.device_id, static_cast<int64_t>(local.stream)}});
+  append_numbers(tensor.fragments);
   if (!record.plain) append_pieces(tensor);
   append_path(path);
   if (tensor.layout != nullptr && *tensor.layout != nullptr) append_layout(*tensor.layout);

@@ -63,8 +63,8 @@ class TensorColumns {
   struct Record {
     std::byte* data;
     // Where its numbers begin: local shape; strides when strided; device type, device id and stream
-    // when placed; unless it is plain the global shape, then the offsets of all pieces, their
-    // sizes, their local offsets; when scattered the address of each and its strides.
+    // when placed; fragments when cut; unless it is plain the global shape, then the offsets of all
+    // pieces, their sizes, their local offsets; when scattered the address of each and its strides.
     uint64_t numbers;
     uint32_t piece_count;
     DType dtype;
@@ -77,6 +77,7 @@ class TensorColumns {
     bool read_only : 1;
     bool scattered : 1;  // each piece has memory of its own
     bool replica : 1;
+    bool cut : 1;  // has fragments
   };
 
   void append_numbers(std::span<const int64_t> values) {

@@ -103,6 +103,9 @@ struct TensorRef {
   // tensor of one dimension in which they would lie one behind the other.
   PieceMemory memory = {};
   bool replica = false;  // another rank saves what this one holds; loads fill it
+  // Into how many equal parts each axis of the whole tensor is cut before the pieces were chosen, 0
+  // where it is no regular cut. Empty: nobody says.
+  std::span<const int64_t> fragments = {};
 };
 
 // The memory of a piece that has memory of its own, shaped like its box.
@@ -120,6 +123,7 @@ struct TensorEntry {
   std::vector<Piece> pieces;
   Layout::Ptr layout = nullptr;  // co-owned by the states that hold the entry
   bool replica = false;          // see TensorRef
+  Dims fragments = {};           // see TensorRef
 };
 
 // The entry of a whole plain tensor: one piece that covers global_shape = local.shape.

@@ -64,9 +64,11 @@ SHW_API SHW_MUST_USE shw_status shw_mapping_create(const shw_mapping_spec* spec,
  * which must not change before `out` is released. Tensors share their memory, as a save or a load
  * of either does; objects are copied, number i of one being number i of the other, so that what a
  * load found is read from `out`. The boxes that one stored tensor gets from several entries are one
- * entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none,
- * axes that are not divided, entries that differ in dtype, kind or shape and give one tensor;
- * OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+ * entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and
+ * entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes
+ * that are not divided, padding that would cut what is none, entries that differ in dtype, kind or
+ * shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower
+ * than a byte.
  * Threads: any
  * Blocks: no
  * Owns: out

@@ -67,7 +67,9 @@ typedef struct shw_tensor_batch {
    * grid_offsets[i+1] (NULL = no grids; no value = none) of both columns: into how many equal parts
    * each axis of the whole tensor is cut, and the part that the local tensor is. Values beyond its
    * ndim come first and are axes that it lacks and has extent 1 on. Global shape and box follow;
-   * the batch lists neither shapes, boxes nor layouts. */
+   * the batch lists neither shapes, boxes nor layouts. `grid_indices` NULL: the batch lists them,
+   * and fragments, one per extent of the whole tensor (0 = no regular cut), say of which parts the
+   * boxes are cut once more, as the flat ranges of a distributed optimizer are; mappings ask. */
   const int64_t* grid_fragments;
   const int64_t* grid_indices;
   const uint64_t* grid_offsets;

@@ -214,6 +214,55 @@ static void says_boxes_of_grids(void) {
   shw_state_release(state);
 }
 
+/* A flat range of part 1 of two, [W; V] of two rows each: its last row of W and its first of V. */
+static void splits_flat_ranges_as_their_part(void) {
+  shw_error* error = NULL;
+  float data[4] = {0};
+  shw_state* state = make_state();
+  const uint64_t names[] = {0, 1}, extents[] = {0, 2}, boxes[] = {0, 1};
+  const shw_tensor tensor = float_tensor(data, SHAPE(4), 1);
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 1;
+  batch.names = "w";
+  batch.name_offsets = names;
+  batch.tensors = &tensor;
+  batch.global_shapes = SHAPE(8, 2);
+  batch.global_shape_offsets = extents;
+  batch.box_ranges = boxes;
+  batch.box_offsets = SHAPE(5, 0);
+  batch.box_sizes = SHAPE(2, 2);
+  batch.grid_offsets = extents;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "grid_fragments");
+  batch.grid_fragments = SHAPE(3, 1);
+  CHECK_FAILS_WITH(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT,
+                   "not cut into 3 equal parts", "tensor", "w");
+  batch.grid_offsets = names;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT,
+              "1 fragments for 2 axes");
+  batch.grid_offsets = extents;
+  batch.grid_fragments = SHAPE(2, 1);
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  shw_mapping* mapping =
+      mapping_of(NULL,
+                 "{\"schema\": 1, \"rules\": [{\"match\": \"w\", \"steps\": "
+                 "[{\"split\": {\"axis\": 0, \"suffixes\": [\"0\", \"1\"]}}]}]}");
+  shw_state* made = NULL;
+  CHECK_OK(shw_state_map(state, mapping, &made, &error));
+  CHECK_INT(shw_state_tensor_count(made), 2);
+  int64_t values[4] = {0};
+  uint64_t size = 0;
+  CHECK_OK(shw_state_boxes(made, 0, values, 4, &size, &error));
+  CHECK(size == 4 && memcmp(values, SHAPE(3, 0, 1, 2), sizeof(values)) == 0);
+  CHECK_OK(shw_state_boxes(made, 1, values, 4, &size, &error));
+  CHECK(size == 4 && memcmp(values, SHAPE(2, 0, 1, 2), sizeof(values)) == 0);
+  shw_tensor half = SHW_TENSOR_INIT;
+  CHECK_OK(shw_state_tensor(made, 1, &half, &error));
+  CHECK(half.data == data + 2);
+  shw_mapping_release(mapping);
+  shw_state_release(made);
+  shw_state_release(state);
+}
+
 static void makes_and_parses_keys_of_objects(void) {
   shw_error* error = NULL;
   shw_buffer* text = NULL;
@@ -255,7 +304,13 @@ static void tells_what_is_wrong_with_mappings(void) {
   float data[2] = {0};
   shw_state *state = make_state(), *made = NULL;
   add_floats(state, "w", data, SHAPE(2), 1);
-  CHECK_FAILS(shw_state_map(state, mapping, &made, &error), SHW_INVALID_ARGUMENT, "rule 2 ('v')");
+  CHECK_FAILS_WITH(shw_state_map(state, mapping, &made, &error), SHW_INVALID_ARGUMENT,
+                   "rule 2 ('v')", "rule", "2");
+  shw_mapping* both =
+      mapping_of(NULL, "{\"schema\": 1, \"rules\": [{\"match\": \"*\"}, {\"match\": \"w\"}]}");
+  CHECK_FAILS_WITH(shw_state_map(state, both, &made, &error), SHW_INVALID_ARGUMENT,
+                   "both match the entry 'w'", "rule", "1,2");
+  shw_mapping_release(both);
   CHECK_FAILS(shw_state_map(state, NULL, &made, &error), SHW_INVALID_ARGUMENT, "mapping");
   CHECK_FAILS(shw_state_map(NULL, mapping, &made, &error), SHW_INVALID_ARGUMENT, "state");
   CHECK(made == NULL);
@@ -282,6 +337,7 @@ static void gives_memory_of_single_boxes_only(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(saves_and_loads_halves), TEST_ENTRY(says_boxes_of_grids),
+          TEST_ENTRY(splits_flat_ranges_as_their_part),
           TEST_ENTRY(makes_and_parses_keys_of_objects),
           TEST_ENTRY(tells_what_is_wrong_with_mappings),
           TEST_ENTRY(gives_memory_of_single_boxes_only))

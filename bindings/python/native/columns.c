@@ -34,12 +34,12 @@ static void columns_dealloc(PyObject* object) {
       if (managed->deleter) managed->deleter(managed);
     }
   }
-  vector* all[] = {&self->names,         &self->name_offsets,   &self->tensors,
-                   &self->extents,       &self->paths,          &self->path_offsets,
-                   &self->kinds,         &self->global_shapes,  &self->global_offsets,
-                   &self->box_ranges,    &self->box_offsets,    &self->box_sizes,
-                   &self->local_offsets, &self->layout_indices, &self->views,
-                   &self->owners,        &self->dlpacks,        &self->replica_ids};
+  vector* all[] = {
+      &self->names,          &self->name_offsets,   &self->tensors,     &self->extents,
+      &self->paths,          &self->path_offsets,   &self->kinds,       &self->global_shapes,
+      &self->global_offsets, &self->box_ranges,     &self->box_offsets, &self->box_sizes,
+      &self->local_offsets,  &self->layout_indices, &self->views,       &self->owners,
+      &self->dlpacks,        &self->replica_ids,    &self->fragments,   &self->fragment_ends};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) free(all[i]->data);
   Py_XDECREF(self->state);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -56,7 +56,8 @@ PyObject* shw_py_columns(PyObject* writable, PyObject* state) {
     self->state = state;
   }
   const uint64_t zero = 0;
-  vector* starts[] = {&self->name_offsets, &self->global_offsets, &self->box_ranges};
+  vector* starts[] = {&self->name_offsets, &self->global_offsets, &self->box_ranges,
+                      &self->fragment_ends};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; ++i) {
     if (vector_append(starts[i], &zero, sizeof zero) < 0) {
       Py_DECREF(self);
@@ -174,6 +175,10 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
   if (self->placed) {
     batch.global_shapes = (const int64_t*)self->global_shapes.data;
     batch.global_shape_offsets = (const uint64_t*)self->global_offsets.data;
+    if (self->fragments.size) {
+      batch.grid_fragments = (const int64_t*)self->fragments.data;
+      batch.grid_offsets = (const uint64_t*)self->fragment_ends.data;
+    }
     if (batch.layout_count) {
       batch.layouts = (const shw_layout* const*)layouts;
       batch.layout_indices = (const uint32_t*)self->layout_indices.data;

@@ -24,11 +24,12 @@ typedef struct {
   vector replica_ids;         /* int32_t, placed columns only */
   vector global_shapes, global_offsets; /* int64_t, uint64_t (count + 1); placed columns only */
   vector box_ranges, box_offsets, box_sizes, local_offsets;
-  vector layout_indices; /* uint32_t */
-  vector views;          /* Py_buffer that are held */
-  vector owners;         /* PyObject* that are held */
-  vector dlpacks;        /* taken_dlpack */
-  uint64_t count;        /* tensors in the arrays */
+  vector fragments, fragment_ends; /* int64_t, uint64_t (count + 1); placed columns only */
+  vector layout_indices;           /* uint32_t */
+  vector views;                    /* Py_buffer that are held */
+  vector owners;                   /* PyObject* that are held */
+  vector dlpacks;                  /* taken_dlpack */
+  uint64_t count;                  /* tensors in the arrays */
   PyObject* state;   /* where full arrays go, NULL when they grow: entries without placement only */
   uint64_t moved;    /* tensors that went there */
   uint64_t expected; /* entries of the container at hand, 0 once memory is set aside for them */

@@ -195,14 +195,14 @@ static int push_int64s(vector* v, PyObject* sequence) {
 }
 
 /* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count,
- * kind, replica id) */
+ * kind, replica id, fragments) */
 static int push_placement(columns* self, PyObject* placement) {
-  PyObject *global_shape, *offsets, *sizes, *local_offsets;
+  PyObject *global_shape, *offsets, *sizes, *local_offsets, *fragments;
   unsigned layout_index;
   unsigned long long box_count;
   int kind, replica;
-  if (!PyArg_ParseTuple(placement, "OIOOOKii", &global_shape, &layout_index, &offsets, &sizes,
-                        &local_offsets, &box_count, &kind, &replica)) {
+  if (!PyArg_ParseTuple(placement, "OIOOOKiiO", &global_shape, &layout_index, &offsets, &sizes,
+                        &local_offsets, &box_count, &kind, &replica, &fragments)) {
     return -1;
   }
   const uint64_t* ranges = (const uint64_t*)self->box_ranges.data;
@@ -211,12 +211,15 @@ static int push_placement(columns* self, PyObject* placement) {
   const int32_t entry_kind = kind, replica_id = replica;
   if (push_int64s(&self->global_shapes, global_shape) < 0 ||
       push_int64s(&self->box_offsets, offsets) < 0 || push_int64s(&self->box_sizes, sizes) < 0 ||
-      push_int64s(&self->local_offsets, local_offsets) < 0) {
+      push_int64s(&self->local_offsets, local_offsets) < 0 ||
+      push_int64s(&self->fragments, fragments) < 0) {
     return -1;
   }
   const uint64_t shape_end = VECTOR_COUNT(self->global_shapes, int64_t);
+  const uint64_t fragments_end = VECTOR_COUNT(self->fragments, int64_t);
   if (vector_append(&self->global_offsets, &shape_end, sizeof shape_end) < 0 ||
       vector_append(&self->box_ranges, &boxes_end, sizeof boxes_end) < 0 ||
+      vector_append(&self->fragment_ends, &fragments_end, sizeof fragments_end) < 0 ||
       vector_append(&self->layout_indices, &layout, sizeof layout) < 0 ||
       vector_append(&self->replica_ids, &replica_id, sizeof replica_id) < 0 ||
       vector_append(&self->kinds, &entry_kind, sizeof entry_kind) < 0) {

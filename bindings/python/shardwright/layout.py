@@ -190,6 +190,8 @@ class Shard:
     planned by arithmetic on them. `local_offsets` are the row-major elements of the local tensor at which the boxes
     begin, None = one behind the other. A box is a window of a local tensor that has its number of dimensions; of any
     other it is a run of elements, and the local tensor is contiguous. A `replica` is filled by loads; another rank saves it.
+    `fragments`, one per extent of the whole tensor (0: no regular cut), say of which equal parts the boxes are cut once
+    more; a mapping that splits each part asks for them.
     """
 
     local: Any
@@ -199,6 +201,18 @@ class Shard:
     local_offsets: tuple[int, ...] | None = None
     kind: str = "auto"
     replica: bool = False
+    fragments: tuple[int, ...] = ()
+
+    @classmethod
+    def of_part(cls, local: Any, part: GridShard, *, replica: bool = False, kind: str = "auto") -> Shard:
+        """What a shard of Megatron Core is; `local` has one dimension where it is a flat range.
+
+        Raises InvalidArgumentError, and OutOfRangeError when shard or range leave the tensor.
+        """
+        pieces = part.pieces()
+        return cls(local, tuple(part.global_shape), tuple((offsets, sizes) for offsets, sizes, _ in pieces),
+                   local_offsets=tuple(start for _, _, start in pieces), kind=kind, replica=replica,
+                   fragments=tuple(part.fragments or ()))
 
     @classmethod
     def of_grid(cls, local: Any, fragments: Sequence[int], index: Sequence[int], *, replica: bool = False,
@@ -226,16 +240,19 @@ class Shard:
     def placement(self, layout_index: int) -> tuple[Any, ...]:
         """What the native columns take: see columns_collect.c."""
         kind = word("kind", self.kind, KINDS)
-        shape = tuple(self.global_shape)
+        shape, fragments = tuple(self.global_shape), tuple(self.fragments)
+        if fragments and len(fragments) != len(shape):
+            raise InvalidArgumentError(f"{len(fragments)} fragments for a global shape {shape}")
         if self.layout is not None and not self.boxes:
-            return shape, layout_index, (), (), (), 0, kind, int(self.replica)
+            return shape, layout_index, (), (), (), 0, kind, int(self.replica), fragments
         boxes = self.boxes or (((0,) * len(shape), shape),)
         offsets = tuple(o for box in boxes for o in box[0])
         sizes = tuple(s for box in boxes for s in box[1])
         for start, size in boxes:
             if len(start) != len(shape) or len(size) != len(shape):
                 raise InvalidArgumentError(f"box {start} + {size} and global shape {shape} differ in dimensions")
-        return shape, layout_index, offsets, sizes, self._local_offsets(boxes), len(boxes), kind, int(self.replica)
+        return (shape, layout_index, offsets, sizes, self._local_offsets(boxes), len(boxes), kind, int(self.replica),
+                fragments)
 
     def _local_offsets(self, boxes: Sequence[Box]) -> tuple[int, ...]:
         if self.local_offsets is not None:

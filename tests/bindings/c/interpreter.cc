@@ -160,7 +160,9 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
   const uint64_t shape_offsets[] = {0, global.size()};
   const uint64_t box_ranges[] = {0, 1};
   const Json grid = entry.value("grid", Json::object());
-  const std::vector<int64_t> fragments = numbers_of(member(grid, "fragments"));
+  const Json& cut = entry.contains("fragments") ? entry : grid;
+  const std::vector<int64_t> sizes = numbers_of(member(entry, "sizes"));
+  const std::vector<int64_t> fragments = numbers_of(member(cut, "fragments"));
   const std::vector<int64_t> indices = numbers_of(member(grid, "index"));
   const uint64_t grid_offsets[] = {0, fragments.size()};
   const int32_t replica_ids[] = {entry.value("replica", false) ? 1 : 0};
@@ -176,11 +178,11 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
     batch.global_shape_offsets = shape_offsets;
     batch.box_ranges = box_ranges;
     batch.box_offsets = offsets.data();
-    batch.box_sizes = host.shape.data();
+    batch.box_sizes = entry.contains("sizes") ? sizes.data() : host.shape.data();
   }
-  if (entry.contains("grid")) {
+  if (!fragments.empty()) {
     batch.grid_fragments = fragments.data();
-    batch.grid_indices = indices.data();
+    batch.grid_indices = indices.empty() ? nullptr : indices.data();
     batch.grid_offsets = grid_offsets;
   }
   batch.replica_ids = replica_ids;

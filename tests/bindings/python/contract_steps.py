@@ -141,7 +141,9 @@ class Runner(PlanningSteps):
             return Shard.of_grid(local.value, entry["grid"]["fragments"], entry["grid"]["index"], replica=replica)
         if "shape" not in entry:
             return Shard(local.value, local.shape, replica=True) if replica else local.value
-        return Shard(local.value, tuple(entry["shape"]), boxes=((tuple(entry["offsets"]), local.shape),))
+        sizes = tuple(entry.get("sizes", local.shape))
+        return Shard(local.value, tuple(entry["shape"]), boxes=((tuple(entry["offsets"]), sizes),),
+                     fragments=tuple(entry.get("fragments", ())))
 
     @staticmethod
     def object_of(entry):

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/layout/flat_range.h"
 #include "core/tensor/strided_copy.h"
 #include "tests/support/expect_failure.h"
 
@@ -107,6 +108,113 @@ TEST(MappedState, PartsOfAStridedTensorKeepItsStrides) {
   ASSERT_TRUE(inner.ok()) << inner.status().to_string();
   EXPECT_EQ(lines_of(**inner), (Lines{"wa[8, 2] sharded: [4:8, 0:2] = 0 10 1 11 2 12 3 13",
                                       "wb[8, 2] sharded: [4:8, 0:2] = 20 30 21 31 22 32 23 33"}));
+}
+
+// A rank of a distributed optimizer holds a run of the elements of one of two parts of [W; V].
+TEST(MappedState, FlatRangesAreSplitAsTheirPartIs) {
+  Host host;
+  TensorEntry entry = host.entry("w", {9}, 0);
+  entry.global_shape = {8, 3};
+  entry.pieces = *flat_range_pieces({{4, 0}, {4, 3}}, {2, 9});
+  const auto halves = mapping_of({{"w", {}, false, {SplitStep{.suffixes = {"_w", "_v"}}}}});
+  EXPECT_FAILURE(map_state(state_of({entry}), halves).status(), StatusCode::kInvalidArgument,
+                 "split.axis", "'w'", "say into how many");
+  entry.fragments = {2, 1};
+  const auto mapped = map_state(state_of({entry}), halves);
+  ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
+  EXPECT_EQ(
+      lines_of(**mapped),
+      (Lines{"w_w[4, 3] sharded: [2:3, 2:3] = 0", "w_w[4, 3] sharded: [3:4, 0:3] = 1 2 3",
+             "w_v[4, 3] sharded: [2:3, 0:3] = 4 5 6", "w_v[4, 3] sharded: [3:4, 0:2] = 7 8"}));
+  EXPECT_EQ(Dims((*mapped)->tensors()[0].fragments), (Dims{2, 1}));
+}
+
+// Whole rows of a part would pass for an equal part of the tensor.
+TEST(MappedState, ARunOfElementsTellsNoGrid) {
+  Host host;
+  TensorEntry entry = host.entry("w", {6}, 0);
+  entry.global_shape = {8, 3};
+  entry.pieces = {{{{4, 0}, {2, 3}}, 0}};
+  const auto halves = mapping_of({{"w", {}, false, {SplitStep{.suffixes = {"_w", "_v"}}}}});
+  EXPECT_FAILURE(map_state(state_of({entry}), halves).status(), StatusCode::kInvalidArgument,
+                 "split.axis", "none of equal parts");
+  entry.fragments = {2, 1};
+  const auto mapped = map_state(state_of({entry}), halves);
+  ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
+  EXPECT_EQ(lines_of(**mapped), (Lines{"w_w[4, 3] sharded: [2:4, 0:3] = 0 1 2 3 4 5"}));
+}
+
+TEST(MappedState, FragmentsAreKeptAndChecked) {
+  Host host;
+  TensorEntry whole = host.entry("a", {4, 2}, 0);
+  whole.fragments = {2, 0};
+  TensorEntry part = host.entry("b", {2}, 8, {6}, {2});
+  part.fragments = {3};
+  const auto from = state_of({whole, part, host.entry("c", {2}, 10)});
+  EXPECT_EQ(Dims(from->tensors()[0].fragments), (Dims{2, 0}));
+  EXPECT_EQ(Dims(from->tensors()[1].fragments), (Dims{3}));
+  EXPECT_TRUE(from->tensors()[2].fragments.empty());
+  // The whole [W0; V0; W1; V1] of two ranks.
+  const auto mapped =
+      map_state(from, mapping_of({{"a", {}, false, {SplitStep{.suffixes = {"_w", "_v"}}}}}));
+  ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
+  EXPECT_EQ(lines_of(**mapped),
+            (Lines{"b[6] auto: [2:4] = 8 9", "c[2] auto: [0:2] = 10 11",
+                   "a_w[2, 2] sharded: [0:1, 0:2] = 0 1", "a_w[2, 2] sharded: [1:2, 0:2] = 4 5",
+                   "a_v[2, 2] sharded: [0:1, 0:2] = 2 3", "a_v[2, 2] sharded: [1:2, 0:2] = 6 7"}));
+  EXPECT_EQ(Dims((*mapped)->tensors()[0].fragments), (Dims{3}));
+  const auto refused = [&](Dims fragments) {
+    part.fragments = std::move(fragments);
+    return State().add_tensors({part});
+  };
+  const auto code = StatusCode::kInvalidArgument;
+  EXPECT_FAILURE(refused({4}), code, "'b'", "axis 0 of 6 elements", "4 equal parts");
+  EXPECT_FAILURE(refused({-1}), code, "'b'", "-1 equal parts");
+  EXPECT_FAILURE(refused({3, 1}), code, "'b'", "2 fragments for 1 axes");
+}
+
+TEST(MappedState, PaddingIsZerosBesideTheEntryOrPartOfIt) {
+  Host host;
+  const auto from = state_of({host.entry("long", {4, 2}, 0), host.entry("short", {2, 2}, 8)});
+  const auto mapped =
+      map_state(from, mapping_of({{"long", {}, false, {PadStep{.axis = 0, .size = 3}}},
+                                  {"short",
+                                   {},
+                                   false,
+                                   {PadStep{.axis = 1, .size = 3, .real = 2},
+                                    InsertAxisStep{.axis = -1, .index = {}, .count = 1}}}}));
+  ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
+  EXPECT_EQ(lines_of(**mapped), (Lines{"long[3, 2] auto: [0:3, 0:2] = 0 1 2 3 4 5",
+                                       "short[2, 3, 1] sharded: [0:2, 0:2, 0:1] = 8 9 10 11",
+                                       "short[2, 3, 1] sharded: [0:2, 2:3, 0:1] = 0 0"}));
+  const auto& zeroed = (*mapped)->zeroed();
+  ASSERT_EQ(zeroed.size(), 2U);
+  EXPECT_EQ(zeroed[0].name, "long");
+  EXPECT_EQ(zeroed[0].memory.data, reinterpret_cast<std::byte*>(host.at(6)));
+  EXPECT_EQ(zeroed[0].memory.shape, (Dims{1, 2}));
+  EXPECT_EQ(zeroed[1].name, "short");
+  EXPECT_EQ(zeroed[1].memory.data, memory_of_piece((*mapped)->tensors()[1], 1).data);
+  // A state that is made of it loads into the same memory.
+  const auto again = map_state(*mapped, mapping_of({{"*", {}, false, {RenameStep{"m.{1}"}}}}));
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_EQ((*again)->zeroed().size(), 2U);
+  EXPECT_EQ(lines_of(**again).back(), "m.short[2, 3, 1] sharded: [0:2, 2:3, 0:1] = 0 0");
+}
+
+TEST(MappedState, PaddingOfMemoryElsewhereIsRefused) {
+  Host host;
+  TensorEntry entry = host.entry("w", {2}, 0);
+  entry.local.device_type = 2;
+  const std::vector<MappingRule> rules{
+      {"w", {}, false, {PadStep{.axis = 0, .size = 3, .real = 2}}}};
+  EXPECT_FAILURE(map_state(state_of({entry}), mapping_of(rules)).status(),
+                 StatusCode::kUnimplemented, "'w'", "on a device");
+  entry = host.entry("w", {2}, 0);
+  EXPECT_FAILURE(
+      map_state(state_of({entry}),
+                mapping_of({{"w", {}, false, {PadStep{.size = int64_t{1} << 60, .real = 2}}}}))
+          .status(),
+      StatusCode::kResourceExhausted, "'w'", "padding");
 }
 
 TEST(MappedState, ObjectsAreCellsOfInsertedAxes) {

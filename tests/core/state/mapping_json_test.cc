@@ -19,7 +19,7 @@ constexpr std::string_view kAll = R"({
     {"match": "*.x", "steps": [{"concat": {"axis": -1, "index": 1, "count": 2}}]},
     {"match": "grouped", "steps": [{"split": {"axis": 0, "count": 2, "name": "g.{#}", "of": "tensor"}}]},
     {"match": "stack.*", "steps": [{"drop_axis": {"axis": 0, "name": "stack.{#}.{1}"}}]},
-    {"match": "embedding", "steps": [{"pad": {"axis": 0, "size": 10}}]},
+    {"match": "embedding", "steps": [{"pad": {"axis": 0, "size": 10, "real": 9}}]},
     {"match": "fused", "steps": [{"split": {"axis": 0, "count": 2, "of": "part"}}]}
   ]
 })";
@@ -49,6 +49,7 @@ TEST(MappingJson, ReadsEveryMember) {
   EXPECT_TRUE(std::get<SplitStep>(mapping->rules()[2].steps.at(0)).whole_tensor);
   EXPECT_EQ(std::get<DropAxisStep>(mapping->rules()[3].steps.at(0)).name, "stack.{#}.{1}");
   EXPECT_EQ(std::get<PadStep>(mapping->rules()[4].steps.at(0)).size, 10);
+  EXPECT_EQ(std::get<PadStep>(mapping->rules()[4].steps.at(0)).real, 9);
   const auto boxes = mapping->apply(
       {"optimizer.state.exp_avg.layers.2.fc1", DType::kFloat32, Dims{8}, {}, {{4}, {4}}});
   ASSERT_TRUE(boxes.ok()) << boxes.status().to_string();
@@ -92,6 +93,8 @@ TEST(MappingJson, ErrorsNameLineRuleAndMember) {
   EXPECT_FAILURE(step(R"({"pad": {"axis": 0, "size": "$m"}})"), code, "pad.size", "'m'",
                  "\"parameters\"");
   EXPECT_FAILURE(step(R"({"pad": {"axis": 0, "size": "$n"}})"), code, "pad.size", "not given");
+  EXPECT_FAILURE(step(R"({"pad": {"axis": 0, "size": 4, "real": 0}})"), code, "pad.real",
+                 "0 is not positive");
   // What is wrong once the rules are put together.
   EXPECT_FAILURE(step(R"({"insert_axis": {"axis": 0, "index": "{2}", "count": 2}})"), code,
                  "rule 2 ('b.#')", "insert_axis.index");

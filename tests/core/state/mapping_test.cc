@@ -20,8 +20,10 @@ namespace {
 
 // "name[8, 3]/[2, 1] [0:4, 0:3] <- [0:4, 0:3]", one line per box.
 std::string text_of(const MappedBox& box) {
+  if (box.role == BoxRole::kLeftOut) return fmt::format("left out {}", box_text(box.source));
   return fmt::format("{}[{}]/[{}] {} <- {}", box.name, fmt::join(box.global_shape, ", "),
-                     fmt::join(box.fragments, ", "), box_text(box.box), box_text(box.source));
+                     fmt::join(box.fragments, ", "), box_text(box.box),
+                     box.role == BoxRole::kZeros ? "zeros" : box_text(box.source));
 }
 
 std::vector<std::string> texts_of(const Result<std::vector<MappedBox>>& boxes) {
@@ -195,11 +197,43 @@ TEST(Mapping, StepsFollowEachOther) {
 TEST(Mapping, PaddingIsNotStored) {
   const Mapping mapping = one_rule("*.word_embeddings.weight", {PadStep{.axis = 0, .size = 10}});
   EXPECT_EQ((Entry{"e.word_embeddings.weight", {16, 2}, {{8, 0}, {8, 2}}}.through(mapping)),
-            (Lines{"e.word_embeddings.weight[10, 2]/[0, 1] [8:10, 0:2] <- [0:2, 0:2]"}));
+            (Lines{"e.word_embeddings.weight[10, 2]/[0, 1] [8:10, 0:2] <- [0:2, 0:2]",
+                   "left out [2:8, 0:2]"}));
   EXPECT_EQ((Entry{"e.word_embeddings.weight", {16, 2}, {{12, 0}, {4, 2}}}.through(mapping)),
-            Lines{});
-  EXPECT_EQ((Entry{"e.word_embeddings.weight", {8, 2}, {{4, 0}, {4, 2}}}.through(mapping)),
-            (Lines{"e.word_embeddings.weight[10, 2]/[0, 1] [4:8, 0:2] <- [0:4, 0:2]"}));
+            (Lines{"left out [0:4, 0:2]"}));
+  EXPECT_EQ((Entry{"e.word_embeddings.weight", {10, 2}, {{5, 0}, {5, 2}}}.through(mapping)),
+            (Lines{"e.word_embeddings.weight[10, 2]/[2, 1] [5:10, 0:2] <- [0:5, 0:2]"}));
+}
+
+TEST(Mapping, PaddingThatNobodyHasIsZerosOfWhoHoldsTheEnd) {
+  const Mapping mapping = one_rule("w", {PadStep{.axis = 0, .size = 10, .real = 7}});
+  EXPECT_EQ((Entry{"w", {8, 2}, {{0, 0}, {4, 2}}}.through(mapping)),
+            (Lines{"w[10, 2]/[0, 1] [0:4, 0:2] <- [0:4, 0:2]"}));
+  EXPECT_EQ(
+      (Entry{"w", {8, 2}, {{4, 1}, {4, 1}}}.through(mapping)),
+      (Lines{"w[10, 2]/[0, 2] [4:8, 1:2] <- [0:4, 0:1]", "w[10, 2]/[0, 2] [8:10, 1:2] <- zeros"}));
+  // Later steps take zeros along, and no step what is left out.
+  const Mapping layers =
+      one_rule("#.w", {PadStep{.axis = 1, .size = 3, .real = 2}, PadStep{.axis = 0, .size = 4},
+                       InsertAxisStep{.axis = 0, .index = {1}, .count = 5}, RenameStep{"w"}});
+  EXPECT_EQ((Entry{"2.w", {6, 2}, {{0, 0}, {6, 2}}}.through(layers)),
+            (Lines{"w[5, 4, 3]/[5, 1, 0] [2:3, 0:4, 0:2] <- [0:4, 0:2]", "left out [4:6, 0:2]",
+                   "w[5, 4, 3]/[5, 1, 0] [2:3, 0:4, 2:3] <- zeros"}));
+}
+
+TEST(Mapping, PaddingCutsNothingReal) {
+  const auto failure = [](PadStep step) {
+    return one_rule("w", {step}).apply({"w", DType::kInt8, Dims{8}, {}, {{0}, {4}}}).status();
+  };
+  const auto code = StatusCode::kInvalidArgument;
+  EXPECT_FAILURE(failure({.size = 9}), code, "'w'", "rule 1", "pad.size", "8 of 9 elements",
+                 "\"real\" says how many");
+  EXPECT_FAILURE(failure({.size = 10, .real = 9}), code, "pad.real",
+                 "8 of 9 elements that are no padding");
+  EXPECT_TRUE(failure({.size = 10, .real = 8}).ok());
+  EXPECT_FAILURE(refused("w", {PadStep{.size = 4, .real = 5}}), code, "rule 2", "pad.real",
+                 "5 of 4");
+  EXPECT_FAILURE(refused("w", {PadStep{.size = 4, .real = -1}}), code, "pad.real", "-1 of 4");
 }
 
 TEST(Mapping, RulesHoldBehindPrefixes) {
@@ -235,6 +269,7 @@ TEST(Mapping, ExceptionsAndOverlaps) {
                  "rule 4", "match none of 2 entries", "\"optional\"");
   const std::vector<std::string_view> enough{"layers.0.fc2", "layers.2.fc1", "layers.1.fc1"};
   EXPECT_FAILURE(mapping->check_used(enough), StatusCode::kInvalidArgument, "both match");
+  EXPECT_EQ(mapping->check_used(names).detail("rule"), "2,4");
 }
 
 TEST(Mapping, WrongRulesNameRuleAndMember) {

@@ -217,13 +217,15 @@ impl Interpreter {
     ) -> Result<()> {
         let strides = tensor.strides();
         let (global, offsets) = (numbers(&entry["shape"]), numbers(&entry["offsets"]));
-        let boxes = [(&offsets[..], &tensor.shape[..], 0)];
+        let sizes = if entry["sizes"].is_array() { numbers(&entry["sizes"]) } else { tensor.shape.clone() };
+        let boxes = [(&offsets[..], &sizes[..], 0)];
         let shard = entry["shape"].is_array().then_some(Shard { global_shape: &global, boxes: &boxes });
         let whole = TensorSpec::whole(name, tensor.dtype, &tensor.shape);
         let (fragments, index) = (numbers(&entry["grid"]["fragments"]), numbers(&entry["grid"]["index"]));
         let grid = entry["grid"].is_object().then_some(Grid { fragments: &fragments, index: &index });
         let replica = entry["replica"].as_bool().unwrap_or(false);
-        let spec = TensorSpec { path, strides: &strides, shard, grid, replica, ..whole };
+        let cut = numbers(&entry["fragments"]);
+        let spec = TensorSpec { path, strides: &strides, shard, grid, fragments: &cut, replica, ..whole };
         // SAFETY: the memory is leaked.
         unsafe { state.add_raw(&spec, tensor.memory()) }
     }

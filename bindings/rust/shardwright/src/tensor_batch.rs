@@ -48,6 +48,9 @@ pub struct TensorSpec<'b> {
     pub shard: Option<Shard<'b>>,
     /// Part of a grid. A batch has tensors of grids or tensors with a shard or a layout.
     pub grid: Option<Grid<'b>>,
+    /// Without a grid: into how many equal parts each axis of the whole tensor is cut (0 = no regular cut) before boxes are
+    /// cut of a part once more, as flat ranges are. Mappings that split each part ask for it. Empty = not said.
+    pub fragments: &'b [i64],
     /// Another rank saves it; loads fill it.
     pub replica: bool,
 }
@@ -64,6 +67,7 @@ impl<'b> TensorSpec<'b> {
             kind: Kind::Auto,
             shard: None,
             grid: None,
+            fragments: &[],
             replica: false,
         }
     }
@@ -88,6 +92,11 @@ impl<'b> TensorSpec<'b> {
         let rank = self.shape.len();
         if !self.strides.is_empty() && self.strides.len() != rank {
             return Err(invalid(self.name, format!("{} strides for a shape of {rank} extents", self.strides.len())));
+        }
+        let whole = self.shard.as_ref().map_or(rank, |shard| shard.global_shape.len());
+        if !self.fragments.is_empty() && (self.fragments.len() != whole || self.grid.is_some()) {
+            let text = format!("{} fragments beside a grid, or for {whole} extents", self.fragments.len());
+            return Err(invalid(self.name, text));
         }
         if let Some(grid) = &self.grid {
             let (fragments, index) = (grid.fragments.len(), grid.index.len());
@@ -485,8 +494,9 @@ impl Boxes {
     }
 }
 
-/// Grids of all tensors back to back; none for a tensor without.
+/// Grids, or fragments alone, of all tensors back to back; none for a tensor without.
 struct Grids {
+    any_part: bool,
     fragments: Vec<i64>,
     indices: Vec<i64>,
     offsets: Vec<u64>,
@@ -494,14 +504,17 @@ struct Grids {
 
 impl Grids {
     fn new() -> Grids {
-        Grids { fragments: Vec::new(), indices: Vec::new(), offsets: vec![0] }
+        Grids { any_part: false, fragments: Vec::new(), indices: Vec::new(), offsets: vec![0] }
     }
 
     fn push(&mut self, spec: &TensorSpec) {
         if let Some(grid) = &spec.grid {
             self.fragments.extend_from_slice(grid.fragments);
             self.indices.extend_from_slice(grid.index);
+            self.any_part = true;
         }
+        self.fragments.extend_from_slice(spec.fragments);
+        self.indices.resize(self.fragments.len(), -1); // beside grids, where it may not be, it is refused
         self.offsets.push(self.fragments.len() as u64);
     }
 
@@ -511,7 +524,7 @@ impl Grids {
             return;
         }
         batch.grid_fragments = self.fragments.as_ptr();
-        batch.grid_indices = self.indices.as_ptr();
+        batch.grid_indices = if self.any_part { self.indices.as_ptr() } else { std::ptr::null() };
         batch.grid_offsets = self.offsets.as_ptr();
     }
 }

@@ -3,7 +3,7 @@
 
 use shardwright::{
     Checkpoint, Context, ErrorKind, Grid, Kind, LoadOptions, Location, Mapping, ObjectBatch, ObjectSpec, SaveOptions,
-    State, Storage, TensorBatch, TensorSpec, load_at, save_at,
+    Shard, State, Storage, TensorBatch, TensorSpec, load_at, save_at,
 };
 
 const NAME: &str = "layers.0.mlp.linear_fc1.bias";
@@ -47,6 +47,34 @@ fn replicas_are_not_saved() {
     save_at(&context, &state, &location, None, &SaveOptions::new()).unwrap();
     let checkpoint = Checkpoint::open_at(&context, &location).unwrap();
     assert_eq!(checkpoint.keys().unwrap(), ["w"]);
+}
+
+#[test]
+fn flat_ranges_are_split_as_their_part() {
+    let rules =
+        r#"{"schema": 1, "rules": [{"match": "w", "steps": [{"split": {"axis": 0, "suffixes": ["0", "1"]}}]}]}"#;
+    let rules = Mapping::parse(rules, &[]).unwrap();
+    let dtype = shardwright::DType::from_name("uint8").unwrap();
+    let boxes: [(&[i64], &[i64], i64); 2] = [(&[5, 1], &[1, 1], 0), (&[6, 0], &[1, 2], 1)];
+    let shard = Some(Shard { global_shape: &[8, 2], boxes: &boxes });
+    let mapped = |fragments: &[i64]| {
+        let mut state = State::new();
+        let mut batch = TensorBatch::new();
+        batch.add_spec(&TensorSpec { shard, fragments, ..TensorSpec::whole("w", dtype, &[3]) }, &[3, 4, 5])?;
+        // A whole tensor beside it, of which nobody says parts.
+        batch.add("bias", &[1], &[1.0f32])?;
+        state.add_batch(batch)?;
+        state.mapped(&rules)
+    };
+    assert_eq!(mapped(&[2, 1]).unwrap().tensor_names(), ["bias", "w0", "w1"]);
+    assert_eq!(mapped(&[]).unwrap_err().details()["parameter"], "split.axis");
+    assert!(mapped(&[2]).unwrap_err().message().contains("1 fragments"));
+    assert!(mapped(&[3, 1]).unwrap_err().message().contains("3 equal parts"));
+    let mut batch = TensorBatch::new();
+    let whole = TensorSpec { fragments: &[1], ..TensorSpec::whole("w", dtype, &[1]) };
+    batch.add_spec(&whole, &[3]).unwrap();
+    batch.add_grid_part("g", &[1], Grid { fragments: &[2], index: &[0] }, &[1.0f32]).unwrap();
+    assert_eq!(State::new().add_batch(batch).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 fn cells(own: &[u8], replica: bool) -> State<'static> {
@@ -105,4 +133,10 @@ fn wrong_grids_and_rules_are_named() {
     let error = state.mapped(&rules).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains("rule 1 ('w')"), "{error}");
+    assert_eq!(error.details()["rule"], "1");
+    let mut state = State::new();
+    state.add("v", &[1], &data).unwrap();
+    let both = r#"{"schema": 1, "rules": [{"match": "*"}, {"match": "v"}]}"#;
+    let error = state.mapped(&Mapping::parse(both, &[]).unwrap()).unwrap_err();
+    assert_eq!((&error.details()["rule"][..], &error.details()["tensor"][..]), ("1,2", "v"));
 }

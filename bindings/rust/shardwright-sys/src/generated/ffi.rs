@@ -2149,7 +2149,7 @@ unsafe extern "C" {
         out: *mut *mut shw_mapping,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none, axes that are not divided, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes that are not divided, padding that would cut what is none, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
     pub fn shw_state_map(
         state: *const shw_state,
         mapping: *const shw_mapping,
@@ -4373,7 +4373,7 @@ mod dispatch {
         unsafe { (table().mapping_create.unwrap_unchecked())(spec, out, err) }
     }
 
-    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. INVALID_ARGUMENT names rule and entry: two rules for one entry, a rule that matches none, axes that are not divided, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes that are not divided, padding that would cut what is none, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_state_map(

@@ -7,6 +7,7 @@ import io.shardwright.internal.Invalid;
 import io.shardwright.internal.TensorAccess;
 import io.shardwright.internal.Uses;
 import io.shardwright.layout.Box;
+import io.shardwright.layout.GridShard;
 import io.shardwright.layout.Layout;
 import io.shardwright.layout.Piece;
 import java.nio.ByteBuffer;
@@ -39,6 +40,7 @@ public final class HostTensor {
     private int rank;
     private long[] gridFragments;
     private long[] gridIndex;
+    private long[] fragments;
     private boolean replica;
 
     private HostTensor(HostMemory memory, DType dtype, long[] shape) {
@@ -58,6 +60,7 @@ public final class HostTensor {
         rank = other.rank;
         gridFragments = other.gridFragments;
         gridIndex = other.gridIndex;
+        fragments = other.fragments;
         replica = other.replica;
     }
 
@@ -155,6 +158,42 @@ public final class HostTensor {
         made.layout = null;
         made.gridFragments = null;
         made.gridIndex = null;
+        made.fragments = null;
+        return made;
+    }
+
+    /**
+     * This tensor as a shard of Megatron Core, which is a flat range where the shard has one.
+     *
+     * @param shard where it lies
+     * @return a new value
+     * @throws InvalidArgumentException for a shard that does not fit together
+     * @throws io.shardwright.errors.OutOfRangeException when shard or range leave the tensor
+     */
+    public HostTensor partOf(GridShard shard) {
+        List<Piece> held = shard.pieces();
+        HostTensor made = partOf(shard.globalShape(), held.stream().map(Piece::box).toList(),
+                held.stream().mapToLong(Piece::localOffset).toArray());
+        made.fragments = shard.fragments();
+        return made;
+    }
+
+    /**
+     * The same with the parts of which its boxes are cut once more, as flat ranges are; mappings that split each part ask
+     * for them.
+     *
+     * @param counts into how many equal parts each axis of the whole tensor is cut, 0 where it is no regular cut
+     * @return a new value
+     * @throws InvalidArgumentException for another number of axes, and for a part of a grid
+     */
+    public HostTensor fragments(long... counts) {
+        int axes = globalShape == null ? shape.length : globalShape.length;
+        if (gridFragments != null || counts.length != axes) {
+            throw Invalid.parameter("fragments",
+                    counts.length + " fragments beside a grid, or for " + axes + " dimensions");
+        }
+        HostTensor made = new HostTensor(this);
+        made.fragments = counts.clone();
         return made;
     }
 
@@ -214,6 +253,7 @@ public final class HostTensor {
         made.layout = null;
         made.gridFragments = fragments.clone();
         made.gridIndex = index.clone();
+        made.fragments = null;
         return made;
     }
 
@@ -304,6 +344,11 @@ public final class HostTensor {
 
     long[] gridIndex() {
         return gridIndex;
+    }
+
+    /** null = nobody says. */
+    long[] fragments() {
+        return fragments;
     }
 
     boolean isReplica() {

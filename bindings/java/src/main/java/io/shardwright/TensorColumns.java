@@ -68,7 +68,8 @@ final class TensorColumns {
         Text.Blob nameBlob = Text.Blob.ofTexts(names);
         Text.Blob pathBlob = Text.Blob.ofTexts(paths);
         Boxes boxes = form == Form.BOXES ? new Boxes(tensors) : Boxes.NONE;
-        Grids grids = form == Form.GRIDS ? new Grids(tensors) : Grids.NONE;
+        boolean cut = form == Form.GRIDS || tensors.stream().anyMatch(tensor -> tensor.fragments() != null);
+        Grids grids = cut ? new Grids(tensors, form) : Grids.NONE;
         try (Uses during = new Uses()) {
             long[] handles = layouts.numbers.keySet().stream().mapToLong(during::of).toArray();
             shw_nativeJNI.shw_java_state_add_tensors(state, count, nameBlob.bytes, nameBlob.offsets, facts,
@@ -99,7 +100,7 @@ final class TensorColumns {
         }
     }
 
-    /** Grids of all tensors as flat arrays; all null without. */
+    /** Grids of all tensors, or fragments alone, as flat arrays; all null without. */
     private static final class Grids {
         static final Grids NONE = new Grids();
 
@@ -113,18 +114,22 @@ final class TensorColumns {
             ends = null;
         }
 
-        Grids(List<HostTensor> tensors) {
+        Grids(List<HostTensor> tensors, Form form) {
             LongList counts = new LongList();
             LongList parts = new LongList();
             LongList gridEnds = new LongList();
             gridEnds.add(0);
             for (HostTensor tensor : tensors) {
-                counts.addAll(tensor.gridFragments());
-                parts.addAll(tensor.gridIndex());
+                if (form == Form.GRIDS) {
+                    counts.addAll(tensor.gridFragments());
+                    parts.addAll(tensor.gridIndex());
+                } else if (tensor.fragments() != null) {
+                    counts.addAll(tensor.fragments());
+                }
                 gridEnds.add(counts.size());
             }
             fragments = counts.toArray();
-            indices = parts.toArray();
+            indices = form == Form.GRIDS ? parts.toArray() : null;
             ends = gridEnds.toArray();
         }
     }

@@ -4,6 +4,8 @@ package io.shardwright;
 
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.NotFoundException;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.GridShard;
 import io.shardwright.storage.Storage;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -69,7 +71,36 @@ class MappingTest {
                 State state = State.builder().add("v", new float[1]).build()) {
             InvalidArgumentException idle = assertThrows(InvalidArgumentException.class, () -> state.mapped(mapping));
             assertTrue(idle.getMessage().contains("rule 1 ('w')"), idle.getMessage());
+            assertEquals(Map.of("rule", "1"), idle.details());
         }
+        try (Mapping mapping = Mapping.of("{\"schema\": 1, \"rules\": [{\"match\": \"*\"}, {\"match\": \"v\"}]}", Map.of());
+                State state = State.builder().add("v", new float[1]).build()) {
+            InvalidArgumentException both = assertThrows(InvalidArgumentException.class, () -> state.mapped(mapping));
+            assertEquals(Map.of("tensor", "v", "rule", "1,2"), both.details());
+        }
+    }
+
+    @Test
+    void flatRangesAreSplitAsTheirPart() {
+        String rules = "{\"schema\": 1, \"rules\": [{\"match\": \"w\", \"steps\": ["
+                + "{\"split\": {\"axis\": 0, \"suffixes\": [\"0\", \"1\"]}}]}]}";
+        GridShard part = GridShard.at(new long[] {4, 2}, 0, 0, 1, 2);
+        assertArrayEquals(new long[] {2, 1}, part.fragments());
+        HostTensor range = HostTensor.of(new float[] {3, 4, 5}).partOf(part.flatRange(3, 6));
+        HostTensor said = HostTensor.of(new float[] {3, 4, 5}).partOf(new long[] {8, 2},
+                List.of(new Box(new long[] {5, 1}, new long[] {1, 1}), new Box(new long[] {6, 0}, new long[] {1, 2})), 0, 1);
+        try (Mapping mapping = Mapping.of(rules, Map.of())) {
+            for (HostTensor each : List.of(range, said.fragments(2, 1))) {
+                try (State plain = State.builder().add("w", each).build(); State state = plain.mapped(mapping)) {
+                    assertEquals(List.of("w0", "w1"), state.tensorNames());
+                }
+            }
+            try (State plain = State.builder().add("w", said).build()) {
+                assertThrows(InvalidArgumentException.class, () -> plain.mapped(mapping));
+            }
+        }
+        assertThrows(InvalidArgumentException.class, () -> said.fragments(2));
+        assertThrows(InvalidArgumentException.class, () -> said.gridPart(new long[] {2}, 0).fragments(2));
     }
 
     @Test

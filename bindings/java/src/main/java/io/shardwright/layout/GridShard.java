@@ -125,6 +125,15 @@ public final class GridShard {
     }
 
     /**
+     * Equal parts per axis.
+     *
+     * @return a copy; null for an irregular grid
+     */
+    public long[] fragments() {
+        return fragments == null ? null : fragments.clone();
+    }
+
+    /**
      * What the rank holds, after a check of everything: one box, or those of the flat range.
      *
      * @return the pieces

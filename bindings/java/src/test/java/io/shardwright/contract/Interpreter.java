@@ -32,6 +32,7 @@ import io.shardwright.State;
 import io.shardwright.StoredObject;
 import io.shardwright.Tensor;
 import io.shardwright.VerifyReplicas;
+import io.shardwright.layout.Box;
 import io.shardwright.planning.Entry;
 import io.shardwright.storage.Storage;
 import java.nio.ByteBuffer;
@@ -312,7 +313,13 @@ final class Interpreter implements AutoCloseable {
             JsonObject grid = entry.getAsJsonObject("grid");
             return made.gridPart(Values.numbers(grid, "fragments"), Values.numbers(grid, "index"));
         }
-        return entry.has("shape") ? made.partOf(Values.numbers(entry, "shape"), Values.numbers(entry, "offsets")) : made;
+        if (entry.has("shape")) {
+            long[] shape = Values.numbers(entry, "shape");
+            long[] offsets = Values.numbers(entry, "offsets");
+            made = entry.has("sizes") ? made.partOf(shape, List.of(new Box(offsets, Values.numbers(entry, "sizes"))), 0)
+                    : made.partOf(shape, offsets);
+        }
+        return entry.has("fragments") ? made.fragments(Values.numbers(entry, "fragments")) : made;
     }
 
     private static Mapping mapping(JsonObject rules) {
