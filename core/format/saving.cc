@@ -53,6 +53,10 @@ Status remove_in_flight(const Location& location, std::string_view commit_key,
   return location.storage->remove(fmt::format("{}.{}", commit_key, generation));
 }
 
+bool is_written_in_order(const storage::Storage& storage, const RankContents& contents) {
+  return contents.hashes_file || !storage::offers(storage, storage::kPositionalWrite);
+}
+
 Result<uint64_t> remove_parts(storage::Storage& storage, const StoredParts& parts) {
   uint64_t bytes = 0;
   Status first_failure;

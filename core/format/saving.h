@@ -91,6 +91,7 @@ struct SaveSettings {
   uint32_t file_mode = 0;
   int32_t keep_generations = 1;
   bool common_as_object = false;  // see exec's SaveOptions
+  bool lists_digests = false;     // see exec's SaveOptions
   uint64_t max_shard_bytes = 0;   // of the payload of one file where ranks share files; 0 = default
   std::map<std::string, std::string> metadata;
   std::string writer;  // "shardwright 0.1.0"
@@ -108,10 +109,15 @@ struct RankContents {
   // Of several files of a rank, each written by itself.
   uint32_t file_number = 0;
   std::string_view file_hint = "";  // what the name begins with
+  // The SHA-256 of the own file is made while it is written.
+  bool hashes_file = false;
 
   // Of an entry: in a description rank 0 stands for each rank in turn.
   int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
 };
+
+// Whether an own file is written once, from its beginning to its end.
+bool is_written_in_order(const storage::Storage& storage, const RankContents& contents);
 
 // Where the bytes of an item go that do not lie together: runs of run_bytes at all combinations of
 // the loops, the last one fastest.
@@ -128,8 +134,8 @@ struct Scatter {
 struct Wrapping {
   std::vector<std::byte> front;
   std::vector<std::byte> behind;
-  // Where in each the checksum goes, 4 bytes, little-endian. A storage without kPositionalWrite
-  // takes none in front: there a file is written once from its beginning to its end.
+  // Where in each the checksum goes, 4 bytes, little-endian. None is in front of what is written in
+  // order.
   std::vector<uint32_t> front_checksums;
   std::vector<uint32_t> behind_checksums;
 };
@@ -209,6 +215,8 @@ class FormatWriter {
   // Whether objects are part of what the coordinator plans (text in a header), so that their bytes
   // must lie in its state.
   virtual bool plans_object_bytes() const { return false; }
+  // Whether a checkpoint can have a list of its files with the SHA-256 of each.
+  virtual bool lists_digests() const { return false; }
   // Key of the object whose commit is the commit.
   virtual std::string commit_key(const Location& location) const = 0;
   // Key of an object that belongs to a generation beside its files, "" = the format has no place.

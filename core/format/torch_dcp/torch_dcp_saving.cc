@@ -119,7 +119,7 @@ Result<std::unique_ptr<GenerationWriter>> TorchDcpWriter::begin(
 // A file that is written once from its beginning to its end has its checksums behind.
 Result<std::vector<FileLayout>> TorchDcpWriter::lay_out(const Location& location,
                                                         const RankContents& contents) const {
-  const bool in_order = !storage::offers(*location.storage, storage::kPositionalWrite);
+  const bool in_order = is_written_in_order(*location.storage, contents);
   SHW_ASSIGN_OR_RETURN(FileLayout layout,
                        lay_out_items(contents, in_order ? Framing::kOrdered : Framing::kAligned));
   layout.key = storage::join_key(location.prefix,
