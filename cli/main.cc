@@ -139,7 +139,7 @@ int run(int argument_count, char** arguments) {
                        [] { return std::string("shardwright ") + shw_version_string(); });
   for (const auto add :
        {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_diff, add_scan, add_plan,
-        add_convert, add_reshard, add_gc, add_version}) {
+        add_convert, add_reshard, add_remove, add_gc, add_version}) {
     add(app, session, &command);
   }
   try {

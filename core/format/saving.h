@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -83,6 +84,17 @@ class GenerationList {
 };
 // DATA_LOSS where the object whose commit is the commit is damaged: nobody can say what it names.
 Status check_names_generation(const CurrentCheckpoint& current, std::string_view commit_key);
+
+// What of a checkpoint goes with some of its entries.
+struct EntryRemoval {
+  struct Part {
+    std::string name;
+    uint64_t size_bytes = 0;
+  };
+  std::vector<Part> entries;  // as they are called in the index, ascending
+  std::vector<Part> files;    // that nothing lies in any more
+};
+using EntryNameRule = std::function<bool(std::string_view)>;
 
 // What all parts of one save share.
 struct SaveSettings {
@@ -230,6 +242,11 @@ class FormatWriter {
   // What is left to do after a commit, of this save or of one that was killed. Not before all of it
   // is done may what was replaced go. Can be tried again; under the lock of the place.
   virtual Status settle(const Location&) const { return {}; }
+  // Takes entries away whose names the rule has, under the lock of the place and behind settle: the
+  // index without them is in place, and durable, before files go. Without apply it only says what
+  // would go. No entries: none has such a name. UNIMPLEMENTED of formats that do not.
+  virtual Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                              bool apply) const;
   // DATA_LOSS when nobody can say which generation is named.
   virtual Result<std::vector<GenerationInfo>> list_generations(const Location& location) const = 0;
   // Begins a save on the coordinator that takes the place of `replaced`; nothing is written. state:

@@ -23,6 +23,7 @@
 #include "core/format/megatron/unsharded_items.h"
 #include "core/format/other_formats.h"
 #include "core/format/torch_dcp/dcp_generation.h"
+#include "core/format/torch_dcp/entry_removal.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_dcp/torch_dcp_saving.h"
@@ -184,6 +185,8 @@ class MegatronWriter final : public FormatWriter {
   Status settle(const Location& location) const override { return megatron::settle(location); }
   Result<CurrentCheckpoint> read_current(const Location& location) const override;
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
+  Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                      bool apply) const override;
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,
@@ -241,6 +244,39 @@ Result<std::vector<GenerationInfo>> MegatronWriter::list_generations(
         return Status();
       }));
   return found.take();
+}
+
+// integrity.json goes before what it lists changes, and comes back when all is done.
+Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
+                                                    const EntryNameRule& goes, bool apply) const {
+  SHW_ASSIGN_OR_RETURN(const auto publication, read_publication(location));
+  if (publication.has_value()) {
+    return failed_precondition(
+               "a save was killed here before all of it was in place; gc, or a "
+               "removal that is applied, finishes it first")
+        .with_detail("file", kJournalName);
+  }
+  SHW_ASSIGN_OR_RETURN(EntryRemoval removal, data().remove_entries(location, goes, false));
+  if (!apply || removal.entries.empty()) return removal;
+  const std::string key = key_of(location, kIntegrityName);
+  const auto bytes = storage::read_all(*location.storage, key, kMaxIntegrityBytes);
+  if (bytes.status().code() == StatusCode::kNotFound)
+    return data().remove_entries(location, goes, true);
+  SHW_RETURN_IF_ERROR(bytes.status());
+  SHW_ASSIGN_OR_RETURN(auto listed, decode_integrity(*bytes));
+  SHW_RETURN_IF_ERROR(location.storage->remove(key));
+  bool supported = false;
+  SHW_RETURN_IF_ERROR(location.storage->sync_prefix(location.prefix, &supported));
+  SHW_ASSIGN_OR_RETURN(removal, data().remove_entries(location, goes, true));
+  for (const EntryRemoval::Part& file : removal.files) listed.erase(file.name);
+  for (auto& [name, digest] : listed) {
+    if (name != torch_dcp::kIndexName && !torch_dcp::is_digests_file(name)) continue;
+    SHW_ASSIGN_OR_RETURN(digest, sha256_of(location, name));
+  }
+  const std::string text = encode_integrity(listed);
+  SHW_RETURN_IF_ERROR(
+      torch_dcp::put_in_place(location, kIntegrityName, std::as_bytes(std::span(text))));
+  return removal;
 }
 
 Result<std::unique_ptr<GenerationWriter>> MegatronWriter::begin(

@@ -10,6 +10,7 @@
 #include "core/format/other_formats.h"
 #include "core/format/torch_dcp/dcp_generation.h"
 #include "core/format/torch_dcp/dcp_index.h"
+#include "core/format/torch_dcp/entry_removal.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/index_writer.h"
 #include "core/format/torch_dcp/rank_items.h"
@@ -54,6 +55,10 @@ class TorchDcpWriter final : public FormatWriter {
   }
   Result<CurrentCheckpoint> read_current(const Location& location) const override;
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
+  Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                      bool apply) const override {
+    return torch_dcp::remove_entries(location, goes, apply);
+  }
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,
