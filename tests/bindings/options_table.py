@@ -226,7 +226,7 @@ def enum_name(option):
 
 def java_words(option):
     name = enum_name(option)
-    return [word.lower() for word in re.findall(r"^    ([A-Z_]+)\(", java_text(name), re.M)]
+    return [word.lower() for word in re.findall(r"^    ([A-Z_0-9]+)\(", java_text(name), re.M)]
 
 
 def rust_options(call):
