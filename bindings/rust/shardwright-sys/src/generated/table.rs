@@ -1831,4 +1831,15 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub checkpoint_remove: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            storage: *mut shw_storage,
+            path: *const c_char,
+            prefix: *const c_char,
+            flags: u64,
+            out: *mut *mut shw_report,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }
