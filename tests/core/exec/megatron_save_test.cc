@@ -4,7 +4,6 @@
 // commit. Each call of a save fails once, and each is the last one that is carried out: our readers
 // find the checkpoint before or the new one, Megatron one of the two or none, and the next save
 // puts all in order.
-#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <set>
@@ -188,7 +187,7 @@ TEST_F(MegatronSave, ListsTheSha256OfEachFileWhereThatIsWanted) {
       EXPECT_TRUE(stores(*runtime_, location(), world) || as_object);
     }
   }
-  options_.lists_digests = false;
+  options_ = megatron_options();
   ASSERT_TRUE(save(make_megatron_world(1, 3)).ok());
   EXPECT_TRUE(is_settled(make_megatron_world(1, 3)));
 }
@@ -205,11 +204,12 @@ TEST_F(MegatronSave, SaysWhichListedFileIsDamaged) {
     const auto findings = megatron::compare_listed(location());
     ASSERT_TRUE(findings.ok() && findings->size() == 1) << name;
     EXPECT_EQ(findings->front().detail("file"), name);
-    const auto verified = open()->verify(true, CallContext());
-    ASSERT_TRUE(verified.ok()) << verified.status().to_string();
-    EXPECT_TRUE(std::ranges::any_of(verified->damage, [&name](const auto& each) {
-      return each.file.ends_with(name);
-    })) << name;
+    // A common state that is cut is found when it is opened.
+    const auto opened = Checkpoint::open(*runtime_, location());
+    const Status said =
+        opened.ok() ? (*opened)->verify(true, CallContext()).status() : opened.status();
+    EXPECT_EQ(said.code(), StatusCode::kDataLoss) << name;
+    EXPECT_TRUE(said.detail("file").ends_with(name)) << said.to_string();
     bytes.back() ^= std::byte{1};
     put(key, bytes);
   }
