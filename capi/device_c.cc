@@ -90,6 +90,16 @@ const char* shw_device_name(const shw_device* device, uint64_t* size) noexcept {
   return capi::text_out(impl == nullptr ? "" : std::string_view(impl->name), size);
 }
 
+int32_t shw_device_type(const shw_device* device) noexcept {
+  const auto* impl = capi::peek(device);
+  return impl == nullptr ? 0 : impl->device->number().type;
+}
+
+int32_t shw_device_id(const shw_device* device) noexcept {
+  const auto* impl = capi::peek(device);
+  return impl == nullptr ? 0 : impl->device->number().id;
+}
+
 void shw_device_release(shw_device* device) noexcept {
   capi::release_handle(device);
 }

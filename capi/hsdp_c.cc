@@ -133,12 +133,6 @@ shw_status shw_hsdp_create(shw_context* context, const shw_hsdp_options* options
     SHW_RETURN_IF_ERROR(capi::read_struct(options, "options", &copy));
     SHW_ASSIGN_OR_RETURN(const auto mesh, capi::need(copy.mesh, "options.mesh"));
     SHW_ASSIGN_OR_RETURN(auto device, capi::read_device(copy.device));
-    // Tensors of this interface are in host memory: views of others would be touched there.
-    if (!device->is_host())
-      return shardwright::unimplemented(fmt::format(
-          "parameters in the memory of device '{}': through this interface only those in host "
-          "memory are sharded",
-          device->name()));
     SHW_ASSIGN_OR_RETURN(const auto chosen, capi::read_hsdp_options(copy));
     auto impl = std::make_shared<capi::HsdpImpl>();
     impl->context = std::move(home);
@@ -160,7 +154,8 @@ shw_status shw_hsdp_step_event(shw_hsdp* hsdp, uint64_t event, shw_error** err) 
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(hsdp, "hsdp"));
     if (event != 0)
       return shardwright::unimplemented(
-                 fmt::format("event is {}, but memory of the host has no events: give 0", event))
+                 fmt::format("event is {}: events are not waited for, wait for it and give 0",
+                             event))
           .with_detail("parameter", "event");
     return impl->hsdp->step_event();
   });

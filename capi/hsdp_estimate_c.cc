@@ -43,7 +43,8 @@ Result<hsdp::EstimatedUnit> read_unit(const shw_hsdp_estimate_unit& given, int32
   SHW_RETURN_IF_ERROR(need_pointer(given.params, "params"));
   shw_hsdp_param_batch batch;
   SHW_RETURN_IF_ERROR(read_struct(given.params, "params", &batch));
-  SHW_ASSIGN_OR_RETURN(const auto inputs, read_param_batch(batch, {}));
+  const auto host = device::make_host_lane_device(true);
+  SHW_ASSIGN_OR_RETURN(const auto inputs, read_param_batch(batch, {}, *host));
   std::vector<hsdp::ParameterSpec> specs;
   for (const hsdp::ParameterInput& each : inputs) specs.push_back(each.spec);
   SHW_ASSIGN_OR_RETURN(const UnitDescription description, read_unit_options(given.options));

@@ -35,21 +35,32 @@ Status hand_out(Result<collective::WorkPtr> work, const std::shared_ptr<HsdpUnit
   return {};
 }
 
-Result<std::vector<hsdp::GradientInput>> read_gradients(
-    const uint64_t* params, const shw_tensor* grads, uint64_t count, int32_t mode,
-    std::span<const std::shared_ptr<const void>> owners) {
-  SHW_ASSIGN_OR_RETURN(const auto numbers, list_argument(params, count, "params"));
-  SHW_RETURN_IF_ERROR(list_argument(grads, count, "grads").status());
-  SHW_RETURN_IF_ERROR(option_in_range(mode, SHW_HSDP_TAKE, "mode"));
-  std::vector<hsdp::GradientInput> inputs(count);
-  for (uint64_t each = 0; each < count; ++each) {
-    auto tensor = dense_host_tensor(grads, each, "grads");
-    if (!tensor.ok()) return tensor.status().annotated(fmt::format("grads[{}]", each));
+// Gradients as the caller names them; owners: one each, or none.
+struct GivenGradients {
+  const uint64_t* params = nullptr;
+  const shw_tensor* grads = nullptr;
+  uint64_t count = 0;
+  int32_t mode = SHW_HSDP_ADD;
+  std::span<const std::shared_ptr<const void>> owners{};
+};
+
+Result<std::vector<hsdp::GradientInput>> read_gradients(const HsdpUnitImpl& unit,
+                                                        const GivenGradients& given) {
+  SHW_ASSIGN_OR_RETURN(const auto numbers, list_argument(given.params, given.count, "params"));
+  SHW_RETURN_IF_ERROR(list_argument(given.grads, given.count, "grads").status());
+  SHW_RETURN_IF_ERROR(option_in_range(given.mode, SHW_HSDP_TAKE, "mode"));
+  std::vector<hsdp::GradientInput> inputs(given.count);
+  for (uint64_t each = 0; each < given.count; ++each) {
+    shw_tensor tensor;
+    SHW_RETURN_IF_ERROR(read_element(given.grads, each, "grads", &tensor));
+    const auto read = read_tensor(tensor, device_of_unit(unit), "grads");
+    if (!read.ok()) return read.status().annotated(fmt::format("grads[{}]", each));
     inputs[each].parameter = numbers[each];
-    inputs[each].dtype = tensor->dtype;
-    inputs[each].bytes = bytes_of(*tensor);
-    inputs[each].take = mode == SHW_HSDP_TAKE;
-    if (!owners.empty()) inputs[each].owner = owners[each];
+    inputs[each].dtype = read->dtype;
+    inputs[each].bytes = read->bytes;
+    inputs[each].take = given.mode == SHW_HSDP_TAKE;
+    inputs[each].on_device = read->on_device;
+    if (!given.owners.empty()) inputs[each].owner = given.owners[each];
   }
   return inputs;
 }
@@ -60,8 +71,8 @@ Status add_grads_dlpack(shw_hsdp_unit* unit, const uint64_t* params, T* const* m
                         uint64_t count, int32_t mode) {
   SHW_ASSIGN_OR_RETURN(const auto impl, need(unit, "unit"));
   SHW_ASSIGN_OR_RETURN(auto imported, import_tensors(managed, count));
-  SHW_ASSIGN_OR_RETURN(const auto inputs, read_gradients(params, imported.described.data(), count,
-                                                         mode, imported.owners));
+  SHW_ASSIGN_OR_RETURN(const auto inputs, read_gradients(*impl, {params, imported.described.data(),
+                                                                 count, mode, imported.owners}));
   SHW_RETURN_IF_ERROR(impl->unit->add_gradients(inputs));
   imported.arm();
   return {};
@@ -152,9 +163,11 @@ shw_status shw_hsdp_unit_reshard(shw_hsdp_unit* unit, int32_t phase, shw_error**
 shw_status shw_hsdp_unit_add_grads(shw_hsdp_unit* unit, const uint64_t* params,
                                    const shw_tensor* grads, uint64_t count, int32_t mode,
                                    shw_error** err) noexcept {
-  return capi::with_unit(unit, err, [&](Unit& core) -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto inputs, capi::read_gradients(params, grads, count, mode, {}));
-    return core.add_gradients(inputs);
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(unit, "unit"));
+    SHW_ASSIGN_OR_RETURN(const auto inputs,
+                         capi::read_gradients(*impl, {params, grads, count, mode}));
+    return impl->unit->add_gradients(inputs);
   });
 }
 

@@ -46,7 +46,8 @@ Status add_params_dlpack(shw_hsdp_unit* unit, const shw_hsdp_param_batch* given,
     return bad_argument("batch", "tensors must be NULL when DLPack tensors are given");
   SHW_ASSIGN_OR_RETURN(auto imported, import_tensors(managed, batch.count));
   batch.tensors = imported.described.data();
-  SHW_ASSIGN_OR_RETURN(auto inputs, read_param_batch(batch, imported.owners));
+  SHW_ASSIGN_OR_RETURN(auto inputs,
+                       read_param_batch(batch, imported.owners, device_of_unit(*impl)));
   SHW_RETURN_IF_ERROR(impl->unit->add_parameters(std::move(inputs)));
   imported.arm();
   return {};
@@ -110,7 +111,8 @@ shw_status shw_hsdp_unit_add_params(shw_hsdp_unit* unit, const shw_hsdp_param_ba
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(unit, "unit"));
     shw_hsdp_param_batch copy;
     SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
-    SHW_ASSIGN_OR_RETURN(auto inputs, capi::read_param_batch(copy, {}));
+    SHW_ASSIGN_OR_RETURN(auto inputs,
+                         capi::read_param_batch(copy, {}, capi::device_of_unit(*impl)));
     return impl->unit->add_parameters(std::move(inputs));
   });
 }

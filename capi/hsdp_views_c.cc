@@ -25,8 +25,13 @@ struct View {
   DType dtype = DType::kInvalid;
   const Dims* shape = nullptr;
   const Dims* strides = nullptr;
+  device::DeviceNumber place{};
   std::shared_ptr<const void> owner{};  // of the bytes, where it is not the unit
 };
+
+device::DeviceNumber place_of(const HsdpUnitImpl& unit) {
+  return device_of_unit(unit).number();
+}
 
 Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
   const LentParameter& lent = unit.parameters[index];
@@ -35,6 +40,7 @@ Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
             DType::kInvalid,
             is_whole ? &lent.global_shape : &lent.box.sizes,
             is_whole ? &lent.global_strides : &lent.local_strides,
+            place_of(unit),
             {}};
   Result<hsdp::ParameterView> found = view == SHW_HSDP_VIEW_LOCAL  ? unit.unit->local(index)
                                       : view == SHW_HSDP_VIEW_FULL ? unit.unit->full(index)
@@ -50,7 +56,8 @@ shw_tensor tensor_of_view(const View& view) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = view.bytes.data();
   tensor.byte_size = view.bytes.size();
-  tensor.device_type = SHW_DEVICE_CPU;
+  tensor.device_type = view.place.type;
+  tensor.device_id = view.place.id;
   tensor.dtype = static_cast<int32_t>(view.dtype);
   tensor.ndim = static_cast<int32_t>(view.shape->size());
   tensor.shape = view.shape->data();
@@ -61,7 +68,8 @@ shw_tensor tensor_of_view(const View& view) {
 Result<shw_tensor> described_view(HsdpUnitImpl& unit, int32_t view, size_t index) {
   if (view == SHW_HSDP_VIEW_GRAD && !unit.unit->has_gradient(index)) {
     const LentParameter& lent = unit.parameters[index];
-    return tensor_of_view({{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides, {}});
+    return tensor_of_view(
+        {{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides, place_of(unit), {}});
   }
   SHW_ASSIGN_OR_RETURN(const View made, view_of_parameter(unit, view, index));
   return tensor_of_view(made);
@@ -92,9 +100,9 @@ Status export_view(shw_hsdp_unit* unit, int32_t view, uint64_t index, Managed** 
   SHW_ASSIGN_OR_RETURN(const ViewRequest request, read_request(unit, view, index, 1));
   SHW_ASSIGN_OR_RETURN(View made, view_of_parameter(*request.unit, view, request.first));
   auto owner = std::make_shared<ViewOwner>(ViewOwner{request.unit, std::move(made.owner)});
-  *out =
-      make(ExportedTensor{made.bytes.data(), made.dtype, made.shape->span(), made.strides->span()},
-           std::move(owner));
+  *out = make(ExportedTensor{made.bytes.data(), made.dtype, made.shape->span(),
+                             made.strides->span(), made.place},
+              std::move(owner));
   return {};
 }
 

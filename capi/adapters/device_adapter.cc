@@ -13,13 +13,17 @@
 #include "capi/boundary/arguments.h"
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
+#include "capi/boundary/tensor_argument.h"
 #include "capi/boundary/version.h"
 #include "core/base/without_exceptions.h"
+#include "core/device/devices.h"
+#include "core/tensor/tensor_view.h"
 
 namespace shardwright::capi {
 namespace {
 
 using device::CopyKind;
+using device::DeviceNumber;
 using device::ElementCopy;
 using device::Event;
 using device::Lane;
@@ -58,6 +62,12 @@ struct Table {
   const std::shared_ptr<void> owner;
 };
 using TablePtr = std::shared_ptr<const Table>;
+
+DeviceNumber number_of(const shw_device_vtable& vtable) {
+  if (vtable.device_type != 0) return {vtable.device_type, vtable.device_id};
+  const bool is_host = (vtable.flags & SHW_DEVICE_IS_HOST) != 0;
+  return {is_host ? SHW_DEVICE_CPU : SHW_DEVICE_EXTENSION, vtable.device_id};
+}
 
 class TableEvent final : public Event {
  public:
@@ -174,6 +184,7 @@ class TableDevice final : public LaneDevice {
   explicit TableDevice(TablePtr table) : table_(std::move(table)) {}
   std::string_view name() const override { return table_->name; }
   bool is_host() const override { return (functions().flags & SHW_DEVICE_IS_HOST) != 0; }
+  DeviceNumber number() const override { return number_of(functions()); }
 
   Result<std::unique_ptr<Lane>> make_lane(int32_t priority) override {
     auto lane = std::make_unique<TableLane>(table_);
@@ -188,7 +199,9 @@ class TableDevice final : public LaneDevice {
   Result<std::span<std::byte>> allocate(uint64_t bytes) override {
     return allocate_by("memory_allocate", functions().memory_allocate, bytes);
   }
+  // Memory that was never made is none of the table's.
   void release(std::span<std::byte> memory) noexcept override {
+    if (memory.data() == nullptr) return;
     const CallbackScope scope;
     functions().memory_release(functions().user, memory.data(), memory.size());
   }
@@ -201,6 +214,7 @@ class TableDevice final : public LaneDevice {
     return std::span(static_cast<std::byte*>(memory), bytes);
   }
   void release_pinned(std::span<std::byte> memory) noexcept override {
+    if (memory.data() == nullptr) return;
     if (functions().pinned_release == nullptr) {
       ::operator delete(memory.data(), kMemoryAlignment);
       return;
@@ -268,6 +282,20 @@ class TableDevice final : public LaneDevice {
   const TablePtr table_;
 };
 
+Status check_number(const shw_device_vtable& vtable) {
+  const DeviceNumber number = number_of(vtable);
+  if (!is_known_device(number.type))
+    return bad_argument("vtable",
+                        fmt::format("device_type is {}, which DLPack does not have", number.type));
+  if (number.id < 0)
+    return bad_argument("vtable", fmt::format("device_id is {}, below 0", number.id));
+  const bool is_host = (vtable.flags & SHW_DEVICE_IS_HOST) != 0;
+  if (device_is_host_accessible(number.type) == is_host) return {};
+  return bad_argument(
+      "vtable", fmt::format("memory lies on {}, and SHW_DEVICE_IS_HOST is {}",
+                            device::device_text(number.type, number.id), is_host ? "set" : "not"));
+}
+
 }  // namespace
 
 Status check_device_slots(const shw_device_vtable& vtable) {
@@ -293,6 +321,7 @@ Status check_device_slots(const shw_device_vtable& vtable) {
     return bad_argument("vtable", "pinned_allocate and pinned_release belong together");
   if ((vtable.copy_elements == nullptr) != (vtable.fill_zero == nullptr))
     return bad_argument("vtable", "copy_elements and fill_zero belong together");
+  SHW_RETURN_IF_ERROR(check_number(vtable));
   return check_interface(fmt::format("device '{}'", vtable.name), vtable.abi_major,
                          vtable.abi_minor);
 }

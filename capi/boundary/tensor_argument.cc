@@ -12,11 +12,6 @@
 namespace shardwright::capi {
 namespace {
 
-bool is_known_device(int32_t device) {
-  return (device >= SHW_DEVICE_CPU && device <= SHW_DEVICE_OPENCL) ||
-         (device >= SHW_DEVICE_VULKAN && device <= SHW_DEVICE_TRAINIUM);
-}
-
 Status check_descriptor(const shw_tensor& tensor) {
   if ((tensor.flags & SHW_TENSOR_SUBBYTE_PADDED) != 0) {
     return unimplemented(
@@ -36,6 +31,11 @@ Status check_descriptor(const shw_tensor& tensor) {
 }
 
 }  // namespace
+
+bool is_known_device(int32_t device) {
+  return (device >= SHW_DEVICE_CPU && device <= SHW_DEVICE_OPENCL) ||
+         (device >= SHW_DEVICE_VULKAN && device <= SHW_DEVICE_TRAINIUM);
+}
 
 Result<TensorSpan> span_of_tensor(const shw_tensor& given) {
   shw_tensor tensor = given;

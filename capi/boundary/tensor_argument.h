@@ -10,6 +10,9 @@
 
 namespace shardwright::capi {
 
+// A device number of DLPack.
+bool is_known_device(int32_t device);
+
 // `tensor` has our size (it went through the struct reader). All devices that DLPack knows pass.
 // Borrows shape and strides.
 Result<TensorSpan> span_of_tensor(const shw_tensor& tensor);

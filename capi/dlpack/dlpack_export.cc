@@ -19,7 +19,7 @@ struct Export {
 void describe(const ExportedTensor& tensor, DLTensor* to) {
   const DLPackType type = dtype_to_dlpack(tensor.dtype);
   to->data = tensor.data;
-  to->device = {SHW_DEVICE_CPU, 0};
+  to->device = {tensor.place.type, tensor.place.id};
   to->ndim = static_cast<int32_t>(tensor.shape.size());
   to->dtype = {type.code, type.bits, 1};
   // The protocol has no const; consumers do not write through these.
@@ -53,7 +53,7 @@ DLManagedTensor* export_dlpack_legacy(const ExportedTensor& tensor,
 }
 
 ExportedTensor exported(const OwnedTensorImpl& tensor) {
-  return {tensor.view.data, tensor.view.dtype, tensor.view.shape.span(), tensor.strides.span()};
+  return {tensor.view.data, tensor.view.dtype, tensor.view.shape.span(), tensor.strides.span(), {}};
 }
 
 }  // namespace shardwright::capi

@@ -49,6 +49,10 @@ struct HsdpUnitImpl {
   std::vector<LentParameter> parameters;  // once sealed
 };
 
+inline const device::LaneDevice& device_of_unit(const HsdpUnitImpl& unit) {
+  return unit.owner->hsdp->device();
+}
+
 }  // namespace shardwright::capi
 
 struct shw_hsdp_mesh : shardwright::capi::Handle<shardwright::capi::HsdpMeshImpl> {};

@@ -10,6 +10,8 @@
 #include "capi/boundary/struct_reader.h"
 #include "capi/boundary/tensor_argument.h"
 #include "core/base/limits.h"
+#include "core/device/devices.h"
+#include "core/tensor/tensor_view.h"
 
 namespace shardwright::capi {
 namespace {
@@ -68,15 +70,16 @@ Result<hsdp::ParameterSpec> read_spec(const shw_tensor& tensor) {
   return spec;
 }
 
-Result<hsdp::ParameterInput> read_param(const Columns& columns, uint64_t index) {
+Result<hsdp::ParameterInput> read_param(const Columns& columns, uint64_t index,
+                                        const device::LaneDevice& device) {
   shw_tensor tensor;
   SHW_RETURN_IF_ERROR(read_element(columns.tensors.data(), index, "tensors", &tensor));
   hsdp::ParameterInput input;
   SHW_ASSIGN_OR_RETURN(input.spec, read_spec(tensor));
   if (tensor.data != nullptr) {
-    SHW_ASSIGN_OR_RETURN(const TensorSpan full,
-                         dense_host_tensor(columns.tensors.data(), index, "tensors"));
-    input.full = bytes_of(full);
+    SHW_ASSIGN_OR_RETURN(const GivenTensor full, read_tensor(tensor, device, "tensors"));
+    input.full = full.bytes;
+    input.on_device = full.on_device;
   }
   input.spec.fqn = columns.names.at(index);
   if (!columns.shard_dims.empty()) input.spec.shard_dim = columns.shard_dims[index];
@@ -89,6 +92,21 @@ Result<hsdp::ParameterInput> read_param(const Columns& columns, uint64_t index) 
          ++each)
       input.spec.aliases.emplace_back(columns.aliases.at(each));
   return input;
+}
+
+bool lies_on(const TensorSpan& tensor, const device::LaneDevice& device) {
+  const device::DeviceNumber number = device.number();
+  return !device.is_host() && tensor.device_type == number.type && tensor.device_id == number.id;
+}
+
+Status elsewhere(const TensorSpan& tensor, const device::LaneDevice& device) {
+  const device::DeviceNumber number = device.number();
+  return unimplemented(
+             fmt::format("the tensor lies on {}, and the context has its memory on {}: copy it "
+                         "there or to host memory",
+                         device::device_text(tensor.device_type, tensor.device_id),
+                         device::device_text(number.type, number.id)))
+      .with_detail("plugin", "device");
 }
 
 Result<DType> option_dtype(int32_t value, const char* option) {
@@ -126,7 +144,8 @@ Result<UnitDescription> read_unit_options(const shw_hsdp_unit_options* given) {
 }
 
 Result<std::vector<hsdp::ParameterInput>> read_param_batch(
-    const shw_hsdp_param_batch& batch, std::span<const std::shared_ptr<const void>> owners) {
+    const shw_hsdp_param_batch& batch, std::span<const std::shared_ptr<const void>> owners,
+    const device::LaneDevice& device) {
   SHW_ASSIGN_OR_RETURN(const Columns columns, read_columns(batch));
   std::vector<hsdp::ParameterInput> inputs;
   for (uint64_t index = 0; index < batch.count; ++index) {
@@ -134,7 +153,7 @@ Result<std::vector<hsdp::ParameterInput>> read_param_batch(
     if ((flags & ~kParamFlags) != 0)
       return unimplemented(fmt::format("param_flags[{}] has unknown bits ({})", index, flags));
     if ((flags & SHW_HSDP_PARAM_IGNORE) != 0) continue;
-    auto input = read_param(columns, index);
+    auto input = read_param(columns, index, device);
     if (!input.ok())
       return input.status().annotated(
           fmt::format("parameter '{}' (entry {})", columns.names.at(index), index));
@@ -144,19 +163,21 @@ Result<std::vector<hsdp::ParameterInput>> read_param_batch(
   return inputs;
 }
 
-Result<TensorSpan> dense_host_tensor(const shw_tensor* tensors, uint64_t index,
-                                     const char* parameter) {
-  shw_tensor tensor;
-  SHW_RETURN_IF_ERROR(read_element(tensors, index, parameter, &tensor));
-  SHW_ASSIGN_OR_RETURN(const TensorSpan span, host_span_of_tensor(tensor));
-  if (span.is_contiguous()) return span;
-  return bad_argument(parameter, fmt::format("{}[{}] is not contiguous", parameter, index));
-}
-
-std::span<const std::byte> bytes_of(const TensorSpan& tensor) {
-  const uint64_t bytes = shw_dtype_byte_size(static_cast<int32_t>(tensor.dtype),
-                                             static_cast<uint64_t>(tensor.element_count()));
-  return {tensor.data, bytes};
+Result<GivenTensor> read_tensor(const shw_tensor& tensor, const device::LaneDevice& device,
+                                const char* parameter) {
+  SHW_ASSIGN_OR_RETURN(const TensorSpan span, span_of_tensor(tensor));
+  const bool on_device = lies_on(span, device);
+  if (!on_device && !device_is_host_accessible(span.device_type)) return elsewhere(span, device);
+  // Work of a stream may still write it, and nothing here waits for a stream.
+  if (on_device && span.stream != 0)
+    return unimplemented(fmt::format(
+        "stream is {}: streams of '{}' are not waited for, wait for what writes the tensor and "
+        "give 0",
+        span.stream, device.name()));
+  if (!span.is_contiguous()) return bad_argument(parameter, "the tensor is not contiguous");
+  const uint64_t bytes = shw_dtype_byte_size(static_cast<int32_t>(span.dtype),
+                                             static_cast<uint64_t>(span.element_count()));
+  return GivenTensor{span.dtype, {span.data, bytes}, on_device};
 }
 
 template <typename T>

@@ -10,9 +10,10 @@
 
 #include "capi/dlpack/dlpack_import.h"
 #include "core/base/result.h"
+#include "core/device/lane_device.h"
 #include "core/hsdp/options.h"
 #include "core/hsdp/unit.h"
-#include "core/tensor/tensor_view.h"
+#include "core/tensor/dtype.h"
 #include "shardwright/hsdp_unit.h"
 
 namespace shardwright::capi {
@@ -25,14 +26,20 @@ struct UnitDescription {
 };
 Result<UnitDescription> read_unit_options(const shw_hsdp_unit_options* given);
 
-// The batch has our size. Ignored parameters are left out. owners: one per entry, or none.
+// The batch has our size. Ignored parameters are left out. owners: one per entry, or none. Tensors
+// lie in memory of the device or of the host.
 Result<std::vector<hsdp::ParameterInput>> read_param_batch(
-    const shw_hsdp_param_batch& batch, std::span<const std::shared_ptr<const void>> owners);
+    const shw_hsdp_param_batch& batch, std::span<const std::shared_ptr<const void>> owners,
+    const device::LaneDevice& device);
 
-// A dense row-major tensor in host memory; borrows its shape.
-Result<TensorSpan> dense_host_tensor(const shw_tensor* tensors, uint64_t index,
-                                     const char* parameter);
-std::span<const std::byte> bytes_of(const TensorSpan& tensor);
+// Elements of a dense row-major tensor of the C surface.
+struct GivenTensor {
+  DType dtype = DType::kInvalid;
+  std::span<const std::byte> bytes;
+  bool on_device = false;  // bytes are memory of the device, else of the host
+};
+Result<GivenTensor> read_tensor(const shw_tensor& tensor, const device::LaneDevice& device,
+                                const char* parameter);
 
 // DLPack tensors as descriptors, and what owns each of them once it is armed.
 template <typename T>

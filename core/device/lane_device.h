@@ -47,6 +47,12 @@ class Lane {
 using LanePtr = std::unique_ptr<Lane>;
 using EventPtr = std::unique_ptr<Event>;
 
+// Where memory lies, by DLPack's numbers; as it is here: memory of the host.
+struct DeviceNumber {
+  int32_t type = 1;
+  int32_t id = 0;
+};
+
 enum class CopyKind : int32_t { kHostToDevice = 0, kDeviceToHost = 1, kDeviceToDevice = 2 };
 
 class LaneDevice {
@@ -54,6 +60,8 @@ class LaneDevice {
   virtual ~LaneDevice() = default;
   virtual std::string_view name() const = 0;
   virtual bool is_host() const = 0;
+  // Where what allocate gives lies; a type of host memory where is_host() and nowhere else.
+  virtual DeviceNumber number() const = 0;
   virtual Result<std::unique_ptr<Lane>> make_lane(int32_t priority) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
   // Aligned to 64 bytes at least, content undefined; given back with the same size.

@@ -16,6 +16,7 @@
 
 #include "core/exec/block_io_internal.h"
 #include "core/exec/parallel_internal.h"
+#include "core/exec/read_depth_internal.h"
 #include "core/exec/shared_reads_internal.h"
 #include "core/integrity/digest.h"
 #include "core/storage/io_queue.h"
@@ -87,7 +88,8 @@ class ReadCall {
     bool landed = false;
   };
   struct Window {
-    std::array<Slot, kReadsInFlight> slots;
+    ReadDepth depth{kLeastReadsInFlight, kMostReadsInFlight};
+    std::array<Slot, kMostReadsInFlight> slots;
     std::vector<std::pair<const ReadTask*, Status>> failed;  // to be settled when nothing is held
     std::vector<storage::IoCompletion> done;                 // some are still to be checked
     size_t next_done = 0;
@@ -99,12 +101,12 @@ class ReadCall {
   // staging memory only while it holds none, so that workers never wait for each other.
   Status read_tasks(std::span<const ReadTask> tasks, WorkQueue* work) {
     Window window;
-    window.done.reserve(kReadsInFlight);
+    window.done.reserve(kMostReadsInFlight);
     size_t number = 0;
     const ReadTask* next = work->next(&number) ? &tasks[number] : nullptr;
     Status status;
     while (status.ok() && (next != nullptr || window.in_flight > 0 || !window.failed.empty())) {
-      bool started = next != nullptr && window.in_flight < kReadsInFlight;
+      bool started = next != nullptr && window.in_flight < window.depth.depth();
       if (started) status = start(*next, &window, &started);
       if (started) {
         next = status.ok() && work->next(&number) ? &tasks[number] : nullptr;
@@ -157,7 +159,7 @@ class ReadCall {
     if (!object.ok()) return lay_aside(task, object.status(), slot, window);
     if (window->queue == nullptr) {
       SHW_ASSIGN_OR_RETURN(window->queue,
-                           setting_.location.storage->open_queue(**object, kReadsInFlight));
+                           setting_.location.storage->open_queue(**object, kMostReadsInFlight));
       const std::lock_guard lock(engine_mutex_);
       engine_ = window->queue->engine();
     }
@@ -182,6 +184,7 @@ class ReadCall {
     const ReadTask& task = *slot.task;
     --window->in_flight;
     slot.task = nullptr;
+    window->depth.came(task.length);
     Status status = io_.completed(task, std::move(ended.status));
     if (status.ok()) status = io_.hand_on(task, slot.memory, slot.landed);
     slot.memory = {};

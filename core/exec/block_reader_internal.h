@@ -30,17 +30,21 @@
 
 namespace shardwright::exec::internal {
 
-inline constexpr uint64_t kReadTaskBytes = kWriteBlockBytes;  // longest single read
+// Longest single read: with twice of it the last bytes come later and the first are checked later,
+// which costs 5 % (measured, 1 to 4 ranks).
+inline constexpr uint64_t kReadTaskBytes = kWriteBlockBytes / 2;
 // Least bytes of a file in one call for direct I/O. Conversions read block by block, also such as
 // are not full; round the page cache they take two thirds of the time.
-inline constexpr uint64_t kDirectFileBytes = kReadTaskBytes / 2;
+inline constexpr uint64_t kDirectFileBytes = kReadTaskBytes;
 inline constexpr uint64_t kDirectTaskBytes = uint64_t{256} << 10;  // least bytes of a direct read
 inline constexpr uint64_t kFreeGapBytes = 4096;                    // read over at any price
 inline constexpr uint64_t kMaxGapBytes = uint64_t{256} << 10;      // about 0.1 ms of a fast disk
 inline constexpr uint64_t kMaxOverReadTenths = 13;  // a joined read is at most 1.3 x its needs
 inline constexpr uint64_t kMinStagingBytes = uint64_t{64} << 10;
 inline constexpr size_t kLocatedTogether = 256;  // items of one call of locate
-inline constexpr uint32_t kReadsInFlight = 4;    // of each worker, where reads go to the device
+// Of each worker, where reads go to the device; a worker that shares reads begins with one.
+inline constexpr uint32_t kMostReadsInFlight = 4;
+inline constexpr uint32_t kLeastReadsInFlight = 2;
 inline constexpr uint64_t kCachedTenths = 9;  // least share of a task that is read from the cache
 
 // What a need reads: a chunk, an object or padding.

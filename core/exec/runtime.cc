@@ -79,27 +79,32 @@ Status check_threads(int32_t threads) {
 
 class ContextRuntime final : public Runtime {
  public:
-  ContextRuntime(std::shared_ptr<Common> common, std::unique_ptr<ThreadPool> pool, uint64_t budget)
-      : common_(std::move(common)), staging_(budget, common_->allocator), pool_(std::move(pool)) {}
+  ContextRuntime(std::shared_ptr<Common> common, std::shared_ptr<BufferPool> staging,
+                 std::unique_ptr<ThreadPool> pool)
+      : common_(std::move(common)), staging_(std::move(staging)), pool_(std::move(pool)) {}
 
-  static Result<std::unique_ptr<Runtime>> make(std::shared_ptr<Common> common, int32_t threads,
-                                               uint64_t budget, ThreadPriority priority) {
+  static Result<std::unique_ptr<Runtime>> make(std::shared_ptr<Common> common,
+                                               std::shared_ptr<BufferPool> staging, int32_t threads,
+                                               ThreadPriority priority) {
     Status made;
     std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads, &made, priority);
     SHW_RETURN_IF_ERROR(made);
     return std::unique_ptr<Runtime>(
-        std::make_unique<ContextRuntime>(std::move(common), std::move(pool), budget));
+        std::make_unique<ContextRuntime>(std::move(common), std::move(staging), std::move(pool)));
   }
 
   Result<std::unique_ptr<Runtime>> for_call(int32_t threads, uint64_t memory_budget,
                                             ThreadPriority priority) override {
-    const uint64_t budget = memory_budget == 0 ? staging_.budget_bytes() : memory_budget;
+    const uint64_t budget = memory_budget == 0 ? staging_->budget_bytes() : memory_budget;
     SHW_RETURN_IF_ERROR(check_threads(threads));
     SHW_RETURN_IF_ERROR(check_budget(budget));
-    return make(common_, threads == 0 ? pool_->thread_count() : threads, budget, priority);
+    const bool shares = memory_budget == 0 && priority == ThreadPriority::kNormal;
+    return make(common_,
+                shares ? staging_ : std::make_shared<BufferPool>(budget, common_->allocator),
+                threads == 0 ? pool_->thread_count() : threads, priority);
   }
   ThreadPool& pool() override { return *pool_; }
-  BufferPool& staging() override { return staging_; }
+  BufferPool& staging() override { return *staging_; }
   KeptMemory& staged_states() override { return common_->staged_states; }
   const device::Devices& devices() override { return *common_->devices; }
   LogSink& log() override { return common_->log; }
@@ -110,9 +115,9 @@ class ContextRuntime final : public Runtime {
   const format::FormatTable& formats() const override { return common_->formats; }
 
  private:
-  const std::shared_ptr<Common> common_;  // co-owned with the runtimes of calls
-  BufferPool staging_;
-  std::unique_ptr<ThreadPool> pool_;  // last: its tasks use the others
+  const std::shared_ptr<Common> common_;       // co-owned with the runtimes of calls
+  const std::shared_ptr<BufferPool> staging_;  // co-owned with the runtimes of calls
+  std::unique_ptr<ThreadPool> pool_;           // last: its tasks use the others
 };
 
 }  // namespace
@@ -124,9 +129,11 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   SHW_RETURN_IF_ERROR(check_budget(budget));
   SHW_ASSIGN_OR_RETURN(std::unique_ptr<device::Devices> devices,
                        device::Devices::create(options.devices));
-  return ContextRuntime::make(std::make_shared<Common>(std::move(devices), options),
+  auto common = std::make_shared<Common>(std::move(devices), options);
+  auto staging = std::make_shared<BufferPool>(budget, common->allocator);
+  return ContextRuntime::make(std::move(common), std::move(staging),
                               options.threads == 0 ? default_thread_count() : options.threads,
-                              budget, ThreadPriority::kNormal);
+                              ThreadPriority::kNormal);
 }
 
 }  // namespace shardwright::exec

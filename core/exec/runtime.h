@@ -49,8 +49,9 @@ class Runtime {
   // below 2 x kWriteBlockBytes, or devices that Devices::create refuses.
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
   virtual ~Runtime() = default;
-  // With workers and staging memory of its own, 0 = as many as here; all else is this runtime's,
-  // and stays when this one goes first. Refuses as create does.
+  // With workers of its own, 0 = as many as here, and, where a budget is named or its work goes
+  // behind that of others, staging memory of its own; all else is this runtime's, whose pages are
+  // there already, and stays when this one goes first. Refuses as create does.
   virtual Result<std::unique_ptr<Runtime>> for_call(
       int32_t threads, uint64_t memory_budget,
       ThreadPriority priority = ThreadPriority::kNormal) = 0;

@@ -17,6 +17,7 @@
 #include "core/base/copy_bytes.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/parallel_internal.h"
+#include "core/exec/read_depth_internal.h"
 #include "core/storage/io_queue.h"
 
 namespace shardwright::exec::internal {
@@ -183,7 +184,7 @@ class SharedCall {
   // Of the worker that asks the device: new reads go out, one that has come is checked, and what is
   // checked goes into free slots.
   Status move_staged(bool* moved) {
-    while (in_flight_ < kReadsInFlight) {
+    while (in_flight_ < depth_.depth()) {
       Staged* const place = std::ranges::find_if(staged_, &Staged::is_free);
       if (place == staged_.end() || !next_direct(place)) break;
       *moved = true;
@@ -224,8 +225,7 @@ class SharedCall {
       exact.last = more.last;
     }
     const ReadTask span = rounded_task(exact, io_.task_rules());
-    const uint64_t size = std::max(std::bit_ceil(span.length), kMinStagingBytes);
-    auto memory = setting_.runtime.staging().try_acquire(size);
+    auto memory = setting_.runtime.staging().try_acquire(staging_bytes_for(span.length));
     if (memory.ok() && *memory) {
       *place = {span, next_read_, end, std::move(*memory), false, false};
       next_read_ = end;
@@ -233,6 +233,14 @@ class SharedCall {
     }
     if (std::ranges::all_of(staged_, &Staged::is_free)) first.way = Way::kAtOnce;
     return false;
+  }
+
+  // Of one size for whole runs, whatever rounding adds to them.
+  uint64_t staging_bytes_for(uint64_t bytes) const {
+    const uint64_t run = kSharedRunBytes + 2 * io_.task_rules().alignment;
+    return bytes > kSharedRunBytes && bytes <= run
+               ? run
+               : std::max(std::bit_ceil(bytes), kMinStagingBytes);
   }
 
   bool extends(const ReadTask& span, const OwnRead& own) const {
@@ -246,7 +254,8 @@ class SharedCall {
   Status submit(Staged* place) {
     SHW_ASSIGN_OR_RETURN(storage::StorageObject* const object, io_.object(place->span));
     if (queue_ == nullptr) {
-      SHW_ASSIGN_OR_RETURN(queue_, setting_.location.storage->open_queue(*object, kReadsInFlight));
+      SHW_ASSIGN_OR_RETURN(queue_,
+                           setting_.location.storage->open_queue(*object, kMostReadsInFlight));
       engine_ = queue_->engine();
     }
     const auto tag = static_cast<uint64_t>(place - staged_.data());
@@ -265,6 +274,7 @@ class SharedCall {
     for (storage::IoCompletion& ended : done_) {
       --in_flight_;
       Staged& staged = staged_[ended.tag];
+      depth_.came(staged.span.length);
       SHW_RETURN_IF_ERROR(io_.explained(mine_[staged.first].read.exact,
                                         io_.completed(staged.span, std::move(ended.status))));
       staged.has_come = true;
@@ -301,7 +311,8 @@ class SharedCall {
   size_t next_taken_ SHW_GUARDED_BY(mutex_) = 0;
   size_t next_read_ SHW_GUARDED_BY(mutex_) = 0;
   // Of the worker that asks the device.
-  std::array<Staged, size_t{2} * kReadsInFlight> staged_;
+  ReadDepth depth_{1, kMostReadsInFlight};
+  std::array<Staged, size_t{2} * kMostReadsInFlight> staged_;
   std::vector<storage::IoCompletion> done_;
   std::string engine_;
   size_t in_flight_ = 0;

@@ -14,7 +14,7 @@ namespace shardwright::exec::internal {
 
 inline constexpr size_t kMostSharers = 64;
 // What a rank reads at once of what lies side by side, where it asks the device.
-inline constexpr uint64_t kSharedRunBytes = uint64_t{4} << 20;
+inline constexpr uint64_t kSharedRunBytes = uint64_t{2} << 20;
 
 // As it lies in shared memory. Lists ascend by file, offset and length and have no block twice.
 struct WantedBlock {

@@ -130,6 +130,9 @@ Status Hsdp::set_prefetch_depth(int32_t depth) {
 const HsdpMesh& Hsdp::mesh() const {
   return runtime_->mesh();
 }
+const device::LaneDevice& Hsdp::device() const {
+  return runtime_->device();
+}
 const HsdpOptions& Hsdp::options() const {
   return runtime_->options();
 }

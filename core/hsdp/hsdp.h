@@ -41,7 +41,7 @@ class Hsdp {
  public:
   // The mesh has its communicators. INVALID_ARGUMENT for options that are none; FAILED_PRECONDITION
   // where an axis of several ranks has no communicator, or one that does not sum in rank order
-  // though the options ask for it; UNIMPLEMENTED for a device other than the host.
+  // though the options ask for it.
   static Result<std::unique_ptr<Hsdp>> create(const HsdpOptions& options,
                                               std::shared_ptr<HsdpMesh> mesh,
                                               std::shared_ptr<device::LaneDevice> device);
@@ -82,6 +82,7 @@ class Hsdp {
 
   HsdpStats stats() const;
   const HsdpMesh& mesh() const;
+  const device::LaneDevice& device() const;  // has the memory of all units
   const HsdpOptions& options() const;
 
  private:

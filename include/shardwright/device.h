@@ -65,6 +65,23 @@ SHW_API SHW_MUST_USE shw_status shw_context_open_device(shw_context* context, co
 SHW_API const char* shw_device_name(const shw_device* device,
                                     uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
 
+/* Where memory of the device lies: one of SHW_DEVICE_CPU and its like, and which device of that
+ * kind. What lies there enters and leaves with these numbers (shw_tensor, DLPack). 0 for NULL.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_device_type(const shw_device* device) SHW_NOEXCEPT;
+
+/* As shw_device_type, the number among devices of its type, from 0 on.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_device_id(const shw_device* device) SHW_NOEXCEPT;
+
 /* Releases the device; contexts of HSDP that use it keep it alive. NULL is allowed.
  * Threads: any
  * Blocks: no

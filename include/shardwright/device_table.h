@@ -185,7 +185,9 @@ typedef void(SHW_CALLBACK* shw_device_end_fn)(void* user);
 /* Methods of a device. `pinned_allocate` and `pinned_release` give memory of the host that copies
  * reach fastest; both NULL = plain memory. `copy_elements` and `fill_zero` belong together; both
  * NULL = done by the host, where the memory is its own. `current_stream` NULL = 0. `release` may be
- * NULL.
+ * NULL. `device_type` and `device_id` say where `memory_allocate` gives memory (SHW_DEVICE_ of
+ * tensor.h, and which of them): SHW_DEVICE_CPU (0), SHW_DEVICE_CUDA_HOST or SHW_DEVICE_ROCM_HOST
+ * with SHW_DEVICE_IS_HOST, any other without, where 0 = SHW_DEVICE_EXTENSION.
  * Since: 0.1 unstable */
 typedef struct shw_device_vtable {
   uint32_t struct_size;
@@ -212,6 +214,8 @@ typedef struct shw_device_vtable {
   shw_device_fill_zero_fn fill_zero;
   shw_device_stream_fn current_stream;
   shw_device_end_fn release;
+  int32_t device_type;
+  int32_t device_id;
 } shw_device_vtable;
 
 /* Byte sizes of the oldest published structs of this header.
@@ -222,7 +226,7 @@ typedef struct shw_device_vtable {
 /* clang-format off */
 #define SHW_DEVICE_VTABLE_INIT                                                              \
   {sizeof(shw_device_vtable), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-   0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 #if defined(__cplusplus)

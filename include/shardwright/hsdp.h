@@ -41,14 +41,14 @@ enum { SHW_HSDP_LANE_GATHER = 0, SHW_HSDP_LANE_REDUCE = 1, SHW_HSDP_LANE_SECONDA
  * Since: 0.1 unstable */
 #define SHW_HSDP_UNORDERED 1
 
-/* Options of a context. `device` NULL = memory of the host. Parameters are sharded over
- * `shard_axis` of the mesh (-1: whole on each rank) and replicated over `replicate_axis` (the same
- * axis or -1 = none). `lanes`: work beside the caller, 0 = none, 1 = one lane for all, 3 = one each
- * for gathers, reductions and sums over replicas. At most `max_inflight_reduce` packed gradients
- * live at once (0 = 1). `prefetch_depth` units are gathered ahead (0 = 1, -1 = none), of
- * `prefetch_bytes_max` bytes at most (0 = no limit). Ranks compare what they issued after the first
- * `order_guard_steps` iterations (0 = 3, -1 = never). Each collective has `timeout_ns` (0 = 1,800
- * s, -1 = no limit).
+/* Options of a context. All units have their memory on `device` (NULL = the host). Parameters are
+ * sharded over `shard_axis` of the mesh (-1: whole on each rank) and replicated over
+ * `replicate_axis` (the same axis or -1 = none). `lanes`: work beside the caller, 0 = none, 1 = one
+ * lane for all, 3 = one each for gathers, reductions and sums over replicas. At most
+ * `max_inflight_reduce` packed gradients live at once (0 = 1). `prefetch_depth` units are gathered
+ * ahead (0 = 1, -1 = none), of `prefetch_bytes_max` bytes at most (0 = no limit). Ranks compare
+ * what they issued after the first `order_guard_steps` iterations (0 = 3, -1 = never). Each
+ * collective has `timeout_ns` (0 = 1,800 s, -1 = no limit).
  * Since: 0.1 unstable */
 typedef struct shw_hsdp_options {
   uint32_t struct_size;
@@ -150,7 +150,7 @@ SHW_API void shw_hsdp_mesh_release(shw_hsdp_mesh* SHW_NULLABLE mesh) SHW_NOEXCEP
  * Threads: any
  * Blocks: no
  * Owns: out
- * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, UNIMPLEMENTED (memory of another device)
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, UNIMPLEMENTED, UNAVAILABLE
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_hsdp_create(shw_context* context,
                                                 const shw_hsdp_options* options, shw_hsdp** out,
@@ -171,8 +171,8 @@ shw_hsdp_finalize_backward(shw_hsdp* hsdp, shw_error** SHW_NULLABLE err) SHW_NOE
 /* Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of
  * no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for
  * that calls this before the change, too. `event` of the device after which they are there, 0 =
- * they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait
- * for the replicas.
+ * they are there, and what wrote them has ended. FAILED_PRECONDITION names a unit whose gradients
+ * still wait for the replicas.
  * Threads: exclusive(hsdp)
  * Blocks: collective
  * Owns: -

@@ -156,9 +156,10 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_wait(shw_hsdp_unit* unit,
 SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_reshard(shw_hsdp_unit* unit, int32_t phase,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory,
- * of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`:
- * SHW_HSDP_ADD or SHW_HSDP_TAKE.
+/* Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, of the global
+ * shape and any floating dtype) is that of parameter `params[i]`. It lies in memory of the host or
+ * of the context's device, where what wrote it has ended (`stream` 0). `mode`: SHW_HSDP_ADD or
+ * SHW_HSDP_TAKE, which copies what does not lie in the context's memory.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -
@@ -222,7 +223,8 @@ SHW_API int32_t shw_hsdp_unit_state(const shw_hsdp_unit* unit) SHW_NOEXCEPT;
 SHW_API int32_t shw_hsdp_unit_grad_state(const shw_hsdp_unit* unit) SHW_NOEXCEPT;
 
 /* Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding
- * excluded. Memory is borrowed until the unit's state changes next, shapes until it is released.
+ * excluded, on the context's device (`device_type`, `device_id`), where the library has written all
+ * of it. Memory is borrowed until the unit's state changes next, shapes until it is released.
  * `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
  * Threads: exclusive(hsdp)
  * Blocks: no
@@ -255,10 +257,11 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_view_dlpack_legacy(
     shw_hsdp_unit* unit, int32_t view, uint64_t index, struct DLManagedTensor** out,
     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit
- * made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While
- * the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather
- * is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+/* Gives memory of the context's device for the whole parameters from `first` on, `sizes[i]` bytes
+ * at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is
+ * gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it
+ * anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is
+ * expensive.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -

@@ -44,7 +44,8 @@ enum { SHW_HSDP_LAYOUT_ROW = 0, SHW_HSDP_LAYOUT_RAGGED = 1 };
 enum { SHW_HSDP_UNUSED_ZERO = 0, SHW_HSDP_UNUSED_SKIP = 1 };
 
 /* Flags of shw_hsdp_unit_options: shards stay in memory of the host; whole parameters lie in memory
- * that the host gives by shw_hsdp_unit_set_memory.
+ * that the host gives by shw_hsdp_unit_set_memory. Devices with memory of their own offload
+ * nothing.
  * Since: 0.1 unstable */
 #define SHW_HSDP_UNIT_OFFLOAD 1
 #define SHW_HSDP_UNIT_HOST_MEMORY 2
@@ -77,10 +78,11 @@ typedef struct shw_hsdp_unit_options {
 #define SHW_HSDP_PARAM_IGNORE 4
 
 /* Parameters in flat arrays: `count` names cut by `name_offsets` (count + 1 values); `tensors`,
- * dense and row-major in host memory, of the global shape, `data` NULL = the shard begins as zero;
- * the dimension that is cut (negative counts from the end; NULL = 0 for all); SHW_HSDP_PARAM_ flags
- * (NULL = none). Parameter i has the further names alias_ranges[i] to alias_ranges[i+1] (count + 1
- * values) of the blob `aliases` cut by `alias_offsets`; all three NULL = none.
+ * dense and row-major, of the global shape, `data` NULL = the shard begins as zero; in memory of
+ * the host or of the context's device, where what wrote it has ended (`stream` 0); the dimension
+ * that is cut (negative counts from the end; NULL = 0 for all); SHW_HSDP_PARAM_ flags (NULL =
+ * none). Parameter i has the further names alias_ranges[i] to alias_ranges[i+1] (count + 1 values)
+ * of the blob `aliases` cut by `alias_offsets`; all three NULL = none.
  * Since: 0.1 unstable */
 typedef struct shw_hsdp_param_batch {
   uint32_t struct_size;
@@ -135,7 +137,8 @@ typedef void(SHW_CALLBACK* shw_hsdp_deallocate_fn)(void* user, uint64_t param, v
  * Since: 0.1 unstable */
 typedef void(SHW_CALLBACK* shw_hsdp_allocator_release_fn)(void* user);
 
-/* A host that owns the memory of whole parameters. `release` may be NULL.
+/* A host that owns the memory of whole parameters, which the context's device reaches. `release`
+ * may be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_hsdp_allocator {
   uint32_t struct_size;
@@ -237,8 +240,9 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_unit_add_params_dlpack_legacy(
     shw_hsdp_unit* unit, const shw_hsdp_param_batch* batch, struct DLManagedTensor* const* managed,
     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Whole parameters lie in memory of the host from now on. The table is copied; on success the unit
- * owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+/* Whole parameters lie in memory that the host gives from now on, which is memory of the context's
+ * device. The table is copied; on success the unit owns `allocator->user` and calls its release
+ * once. Called on the thread that calls the unit.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -

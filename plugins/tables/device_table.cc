@@ -188,6 +188,11 @@ shw_device_vtable device_functions(const char* name) {
 
 void fill_table(std::shared_ptr<LaneDevice> device, shw_device_vtable* table) {
   if (device->is_host()) table->flags |= SHW_DEVICE_IS_HOST;
+  // A host of an older interface has no room for them.
+  if (table->struct_size > offsetof(shw_device_vtable, device_id)) {
+    table->device_type = device->number().type;
+    table->device_id = device->number().id;
+  }
   table->user = std::make_unique<DevicePtr>(std::move(device)).release();
 }
 

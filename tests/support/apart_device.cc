@@ -78,6 +78,7 @@ class ApartDevice final : public LaneDevice {
 
   std::string_view name() const override { return "apart"; }
   bool is_host() const override { return false; }
+  device::DeviceNumber number() const override { return kApartNumber; }
   Result<device::LanePtr> make_lane(int32_t priority) override {
     return host_->make_lane(priority);
   }

@@ -14,6 +14,9 @@
 
 namespace shardwright::test {
 
+// Where its memory lies: an extension of DLPack's list.
+inline constexpr device::DeviceNumber kApartNumber{12, 3};
+
 std::shared_ptr<device::LaneDevice> make_apart_device(bool inline_lanes);
 // What lies at addresses of any such device; ends the program for others. Thread-safe.
 std::byte* behind(const std::byte* address);

@@ -18,6 +18,7 @@
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/mutex.h"
 #include "core/device/cuda/kernels_internal.h"
+#include "core/tensor/tensor_view.h"
 
 namespace shardwright::device {
 namespace {
@@ -197,6 +198,9 @@ class CudaLaneDevice final : public LaneDevice {
 
   std::string_view name() const override { return "cuda"; }
   bool is_host() const override { return false; }
+  DeviceNumber number() const override {
+    return {static_cast<int32_t>(DeviceType::kCuda), number_};
+  }
 
   Result<LanePtr> make_lane(int32_t priority) override {
     const DeviceScope scope(number_);

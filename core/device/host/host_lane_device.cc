@@ -160,6 +160,7 @@ class HostLaneDevice final : public LaneDevice {
 
   std::string_view name() const override { return "host"; }
   bool is_host() const override { return true; }
+  DeviceNumber number() const override { return {}; }
 
   // One that is an accelerator's hint to its scheduler means nothing here.
   Result<LanePtr> make_lane(int32_t) override {

@@ -36,6 +36,11 @@ shw_hsdp_param_batch weight_and_bias(struct trainer* trainer, shw_tensor tensors
 
 void start_trainer(struct trainer* trainer, int32_t rank, int32_t size,
                    shw_communicator* communicator, const shw_hsdp_unit_options* options) {
+  start_trainer_on(NULL, trainer, rank, size, communicator, options);
+}
+
+void start_trainer_on(const shw_device* device, struct trainer* trainer, int32_t rank, int32_t size,
+                      shw_communicator* communicator, const shw_hsdp_unit_options* options) {
   shw_error* error = NULL;
   shw_tensor tensors[PARAMS];
   shw_hsdp_options chosen = SHW_HSDP_OPTIONS_INIT;
@@ -44,6 +49,7 @@ void start_trainer(struct trainer* trainer, int32_t rank, int32_t size,
   trainer->communicator = communicator;
   trainer->mesh = make_mesh(rank, size, communicator);
   chosen.mesh = trainer->mesh;
+  chosen.device = device;
   CHECK_OK(shw_hsdp_create(trainer->context, &chosen, &trainer->hsdp, &error));
   CHECK_OK(shw_hsdp_unit_create(trainer->hsdp, "layer", 5, options, &trainer->unit, &error));
   const shw_hsdp_param_batch batch = weight_and_bias(trainer, tensors);

@@ -27,6 +27,9 @@ shw_hsdp_mesh* make_mesh(int32_t rank, int32_t size, shw_communicator* communica
  * trainer takes the communicator over. */
 void start_trainer(struct trainer* trainer, int32_t rank, int32_t size,
                    shw_communicator* communicator, const shw_hsdp_unit_options* options);
+/* The same in memory of a device, NULL = the host; the trainer keeps no handle of it. */
+void start_trainer_on(const shw_device* device, struct trainer* trainer, int32_t rank, int32_t size,
+                      shw_communicator* communicator, const shw_hsdp_unit_options* options);
 void end_trainer(struct trainer* trainer);
 
 /* Names, tensors and flags of the two parameters, in static memory but for the tensors. */

@@ -33,15 +33,20 @@ TEST(Runtime, RefusesWhatCannotWork) {
   EXPECT_EQ(Runtime::create(small).status().detail("parameter"), "memory_budget");
 }
 
-TEST(Runtime, OfACallSharesAllButWorkersAndStagingMemory) {
+TEST(Runtime, OfACallSharesAllButWorkersAndTheStagingMemoryThatItNames) {
   RuntimeOptions options;
   options.threads = 1;
   const std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(options));
   const auto call = runtime->for_call(3, 0);
   ASSERT_TRUE(call.ok()) << call.status().to_string();
   EXPECT_EQ((*call)->pool().thread_count(), 3);
-  EXPECT_EQ((*call)->staging().budget_bytes(), runtime->staging().budget_bytes());
-  EXPECT_NE(&(*call)->staging(), &runtime->staging());
+  EXPECT_EQ(&(*call)->staging(), &runtime->staging());
+  const auto named = runtime->for_call(0, 3 * kWriteBlockBytes);
+  EXPECT_EQ((*named)->staging().budget_bytes(), 3 * kWriteBlockBytes);
+  EXPECT_NE(&(*named)->staging(), &runtime->staging());
+  const auto behind = runtime->for_call(0, 0, ThreadPriority::kBackground);
+  EXPECT_EQ((*behind)->staging().budget_bytes(), runtime->staging().budget_bytes());
+  EXPECT_NE(&(*behind)->staging(), &runtime->staging());
   EXPECT_EQ(&(*call)->staged_states(), &runtime->staged_states());
   EXPECT_EQ(&(*call)->plan_cache(), &runtime->plan_cache());
   EXPECT_EQ(&(*call)->formats(), &runtime->formats());

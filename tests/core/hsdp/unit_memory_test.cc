@@ -22,6 +22,7 @@ class CountingDevice final : public device::LaneDevice {
   }
   std::string_view name() const override { return "counting"; }
   bool is_host() const override { return true; }
+  device::DeviceNumber number() const override { return {}; }
   Result<std::unique_ptr<device::Lane>> make_lane(int32_t) override {
     return unimplemented("no lanes");
   }

@@ -11,6 +11,7 @@ before they are used, and their gradients summed in rank order. docs/hsdp.md tel
 """
 from .communicator import Communicator, PluginCommunicator, delayed, fake_communicator, over, thread_communicators
 from .context import Hsdp
+from .device import Device, PluginDevice, host_device
 from ._estimate import EstimatedUnit, estimate
 from .memory import Memory
 from .mesh import Mesh
@@ -18,5 +19,6 @@ from .settings import ContextSettings, UnitSettings
 from .unit import Box, Param, Unit, UnitView
 from .work import Work
 
-__all__ = ["Box", "Communicator", "ContextSettings", "EstimatedUnit", "Hsdp", "Memory", "Mesh", "Param", "PluginCommunicator", "Unit",
-           "UnitSettings", "UnitView", "Work", "delayed", "estimate", "fake_communicator", "over", "thread_communicators"]
+__all__ = ["Box", "Communicator", "ContextSettings", "Device", "EstimatedUnit", "Hsdp", "Memory", "Mesh", "Param",
+           "PluginCommunicator", "PluginDevice", "Unit", "UnitSettings", "UnitView", "Work", "delayed", "estimate",
+           "fake_communicator", "host_device", "over", "thread_communicators"]

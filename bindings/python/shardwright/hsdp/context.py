@@ -11,6 +11,7 @@ from ..context import Context, shared
 from ..state import State
 from . import memory, settings
 from ._interrupts import waiting
+from .device import Device
 from .mesh import Mesh
 from .settings import ContextSettings
 from .unit import Unit
@@ -28,6 +29,7 @@ class Hsdp:
     Args:
         mesh: with its communicators.
         context: memory, log and plugins; None = the shared one.
+        device: where all units have their memory; None = the host.
         shard_axis: axis over which parameters are sharded; None = whole on each rank.
         replicate_axis: axis over which they are replicated.
         lanes: work beside the caller: 0 none, 1 one lane for all, 3 one each for gathers, reductions, sums over replicas.
@@ -39,17 +41,20 @@ class Hsdp:
     Raises InvalidArgumentError; FailedPreconditionError where an axis of several ranks has no communicator.
     """
 
-    def __init__(self, mesh: Mesh, *, context: Context | None = None, shard_axis: int | None = 0,
-                 replicate_axis: int | None = None, lanes: int = 0, max_inflight_reduce: int = 1, prefetch_depth: int = 1,
-                 prefetch_bytes_max: int = 0, unordered: bool = False, order_guard_steps: int = 3,
+    def __init__(self, mesh: Mesh, *, context: Context | None = None, device: Device | None = None,
+                 shard_axis: int | None = 0, replicate_axis: int | None = None, lanes: int = 0, max_inflight_reduce: int = 1,
+                 prefetch_depth: int = 1, prefetch_bytes_max: int = 0, unordered: bool = False, order_guard_steps: int = 3,
                  timeout: float | None = None) -> None:
         shard = -1 if shard_axis is None else shard_axis
         fields = {"mesh": mesh._handle, "shard_axis": shard, "replicate_axis": -1 if replicate_axis is None else replicate_axis,
                   "lanes": lanes, "max_inflight_reduce": max_inflight_reduce, "prefetch_depth": prefetch_depth or -1,
                   "prefetch_bytes_max": prefetch_bytes_max, "order_guard_steps": order_guard_steps or -1,
                   "timeout_ns": 0 if timeout is None else nanoseconds("timeout", timeout), "flags": int(unordered)}
+        if device is not None:
+            fields["device"] = device._handle
         self._handle: Any = native.shw_hsdp_create((context or shared())._handle, fields)
         self.mesh = mesh
+        self.device = device
         self.units: list[Unit] = []
 
     def unit(self, name: str, *, param_dtype: str | None = None, reduce_dtype: str | None = None, output_dtype: str | None = None,
@@ -79,8 +84,8 @@ class Hsdp:
         self._forget_taken()
 
     def step_event(self) -> None:
-        """Parameters of the shards have changed: what was gathered before is of no use. Shards of a unit that is being gathered
-        stay as they are, so a host that may have asked for that calls this before the change, too."""
+        """Parameters of the shards have changed, and what wrote them has ended: what was gathered before is of no use. Shards of a
+        unit that is being gathered stay as they are, so a host that may have asked for that calls this before the change, too."""
         native.shw_hsdp_step_event(self._handle, 0)
         self._forget_taken()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._buffers import import_leaf
 from .._library import native
 from .._options import word
 from ..errors import InvalidArgumentError
@@ -35,7 +36,8 @@ class Param:
 
     Args:
         name: fully qualified.
-        tensor: whole, contiguous, in host memory, anything that a state takes; None with shape and dtype: it begins as zero.
+        tensor: whole, contiguous, in memory of the host or of the context's device (where what wrote it has ended), anything that
+            a state takes; None with shape and dtype: it begins as zero.
         shard_dim: dimension that is cut; negative counts from the end.
         frozen: it gets no gradient.
         replicate: it is not sharded, its gradients are summed over all ranks.
@@ -61,7 +63,8 @@ class Box(NamedTuple):
 
 
 class UnitView:
-    """Memory of the library as a tensor, by DLPack; it keeps the context alive. A view of whole parameters is of use until the
+    """Memory of the library as a tensor, by DLPack; it keeps the context alive. It lies on the device of the context, where the
+    library has written all of it: no stream has to wait. A view of whole parameters is of use until the
     state of the unit changes next. A gradient stays as it is when `Hsdp.zero_grads` has dropped it, for as long as a tensor
     of it lives: it is taken without a copy so."""
 
@@ -73,17 +76,26 @@ class UnitView:
         if copy:
             raise BufferError("a copy is not made here; copy the tensor after the exchange")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError("the view is in host memory and cannot be exported to another device")
+            raise BufferError(f"the view lies {self._where()} and cannot be exported to another device")
         versioned = max_version is not None and max_version[0] >= 1
         return native.shw_py_hsdp_view_dlpack(self._unit._handle, self._view, self._index, versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        device = self._unit.owner.device
+        return (1, 0) if device is None else device.number
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """The same memory as a numpy array; BufferError for dtypes that numpy has not."""
+        """The same memory as a numpy array; BufferError for dtypes that numpy has not, and where it is not memory of the host."""
         import numpy
+        device = self._unit.owner.device
+        if device is not None and not device.is_host:
+            raise BufferError(f"the view lies {self._where()}, and numpy reaches memory of the host only: take it by DLPack into a "
+                              "framework that has this device")
         return numpy.from_dlpack(self)
+
+    def _where(self) -> str:
+        device = self._unit.owner.device
+        return "in host memory" if device is None or device.is_host else f"on device {device.name!r} {device.number}"
 
 
 class Unit:
@@ -169,7 +181,8 @@ class Unit:
 
     def add_grads(self, indices: Sequence[int], grads: Sequence[Any], take: bool = False) -> None:
         """Hands in gradients of whole parameters, all or none: a copy is added to what is there, or, with `take`, they are read
-        where they lie and stay as they are until they were reduced."""
+        where they lie and stay as they are until they were reduced. They are in memory of the host, which another device copies in
+        any case, or of the context's device, where what wrote them has ended."""
         columns = native.shw_py_columns(False, None)
         for index, grad in zip(indices, grads, strict=True):
             _add_tensor(columns, f"gradient of parameter {index}", grad)
@@ -200,13 +213,14 @@ class Unit:
 
     def views(self, view: str) -> list[tuple[int, tuple[int, ...], int, int]]:
         """(address, shape, dtype number, bytes) of "local", "full" or "grad" of all parameters in one call; address 0 = there is
-        no gradient. For frameworks that make tensors of memory themselves."""
+        no gradient. Addresses of the context's device. For frameworks that make tensors of memory themselves."""
         found: list[tuple[int, tuple[int, ...], int, int]] = native.shw_py_hsdp_views(self._handle, word("view", view, _VIEWS))
         return found
 
     def set_memory(self, addresses: Sequence[int], sizes: Sequence[int], first: int = 0) -> None:
-        """Gives memory for the whole parameters from `first` on, to a unit made with `host_memory`; used whenever it is gathered
-        from now on. While the unit is not "unsharded" the host may free or move it, and gives it anew before the next use."""
+        """Gives memory of the context's device for the whole parameters from `first` on, to a unit made with `host_memory`; used
+        whenever it is gathered from now on. While the unit is not "unsharded" the host may free or move it, and gives it anew
+        before the next use."""
         native.shw_py_hsdp_set_memory(self._handle, first, list(addresses), list(sizes))
 
     def set(self, **values: Any) -> None:
@@ -282,5 +296,5 @@ def _describe(columns: Any, param: Param) -> None:
 
 def _add_tensor(columns: Any, name: str, tensor: Any) -> None:
     added, _ = native.shw_py_columns_collect(columns, {name: tensor}, b"", b"")
-    if added != 1:
+    if added != 1 and not import_leaf(columns, name.encode(), b"", tensor, None):
         raise InvalidArgumentError(f"{name!r} is of type {type(tensor).__qualname__}, which is no tensor", {"parameter": name})

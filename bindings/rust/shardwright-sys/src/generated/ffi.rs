@@ -1666,6 +1666,8 @@ pub struct shw_device_vtable {
     pub fill_zero: shw_device_fill_zero_fn,
     pub current_stream: shw_device_stream_fn,
     pub release: shw_device_end_fn,
+    pub device_type: i32,
+    pub device_id: i32,
 }
 
 #[repr(C)]
@@ -3346,6 +3348,10 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Name of the device, such as "host". Borrowed until the device is released.
     pub fn shw_device_name(device: *const shw_device, size: *mut u64) -> *const c_char;
+    /// Where memory of the device lies: one of SHW_DEVICE_CPU and its like, and which device of that kind. What lies there enters and leaves with these numbers (shw_tensor, DLPack). 0 for NULL.
+    pub fn shw_device_type(device: *const shw_device) -> i32;
+    /// As shw_device_type, the number among devices of its type, from 0 on.
+    pub fn shw_device_id(device: *const shw_device) -> i32;
     /// Releases the device; contexts of HSDP that use it keep it alive. NULL is allowed.
     pub fn shw_device_release(device: *mut shw_device);
     /// Fills options with zeros and their size, as SHW_HSDP_OPTIONS_INIT does. NULL is skipped.
@@ -3376,7 +3382,7 @@ unsafe extern "C" {
     ) -> shw_status;
     /// The backward is over: reduces what was not reduced yet. In the last backward of an iteration (see SHW_HSDP_IS_LAST_BACKWARD) also waits for all reductions, drops what was gathered in vain, and in the first iterations compares with the other ranks in which order units ran (ABORTED naming the first unit that differs and both ranks).
     pub fn shw_hsdp_finalize_backward(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
-    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there, and what wrote them has ended. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
     pub fn shw_hsdp_step_event(hsdp: *mut shw_hsdp, event: u64, err: *mut *mut shw_error) -> shw_status;
     /// Recovery, on all ranks: gives up what is under way and drops all gradients and all that was gathered. After a failure the mesh needs new communicators first (FAILED_PRECONDITION names one that has failed).
     pub fn shw_hsdp_reset(hsdp: *mut shw_hsdp, err: *mut *mut shw_error) -> shw_status;
@@ -3440,7 +3446,7 @@ unsafe extern "C" {
         managed: *const *mut DLManagedTensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+    /// Whole parameters lie in memory that the host gives from now on, which is memory of the context's device. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
     pub fn shw_hsdp_unit_set_allocator(
         unit: *mut shw_hsdp_unit,
         allocator: *const shw_hsdp_allocator,
@@ -3496,7 +3502,7 @@ unsafe extern "C" {
     pub fn shw_hsdp_unit_wait(unit: *mut shw_hsdp_unit, err: *mut *mut shw_error) -> shw_status;
     /// Reshards in a phase (SHW_HSDP_FORWARD, SHW_HSDP_BACKWARD). A gather under way is waited for and dropped; its work does nothing then.
     pub fn shw_hsdp_unit_reshard(unit: *mut shw_hsdp_unit, phase: i32, err: *mut *mut shw_error) -> shw_status;
-    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, of the global shape and any floating dtype) is that of parameter `params[i]`. It lies in memory of the host or of the context's device, where what wrote it has ended (`stream` 0). `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE, which copies what does not lie in the context's memory.
     pub fn shw_hsdp_unit_add_grads(
         unit: *mut shw_hsdp_unit,
         params: *const u64,
@@ -3533,7 +3539,7 @@ unsafe extern "C" {
     pub fn shw_hsdp_unit_state(unit: *const shw_hsdp_unit) -> i32;
     /// How far its gradients are, SHW_HSDP_GRAD_; where several are under way, the furthest.
     pub fn shw_hsdp_unit_grad_state(unit: *const shw_hsdp_unit) -> i32;
-    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded, on the context's device (`device_type`, `device_id`), where the library has written all of it. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
     pub fn shw_hsdp_unit_views(
         unit: *mut shw_hsdp_unit,
         view: i32,
@@ -3558,7 +3564,7 @@ unsafe extern "C" {
         out: *mut *mut DLManagedTensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+    /// Gives memory of the context's device for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
     pub fn shw_hsdp_unit_set_memory(
         unit: *mut shw_hsdp_unit,
         first: u64,
@@ -6914,6 +6920,20 @@ mod dispatch {
         unsafe { (table().device_name.unwrap_unchecked())(device, size) }
     }
 
+    /// Where memory of the device lies: one of SHW_DEVICE_CPU and its like, and which device of that kind. What lies there enters and leaves with these numbers (shw_tensor, DLPack). 0 for NULL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_type(device: *const shw_device) -> i32 {
+        unsafe { (table().device_type.unwrap_unchecked())(device) }
+    }
+
+    /// As shw_device_type, the number among devices of its type, from 0 on.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_device_id(device: *const shw_device) -> i32 {
+        unsafe { (table().device_id.unwrap_unchecked())(device) }
+    }
+
     /// Releases the device; contexts of HSDP that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
@@ -6979,7 +6999,7 @@ mod dispatch {
         unsafe { (table().hsdp_finalize_backward.unwrap_unchecked())(hsdp, err) }
     }
 
-    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+    /// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there, and what wrote them has ended. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_step_event(hsdp: *mut shw_hsdp, event: u64, err: *mut *mut shw_error) -> shw_status {
@@ -7143,7 +7163,7 @@ mod dispatch {
         unsafe { (table().hsdp_unit_add_params_dlpack_legacy.unwrap_unchecked())(unit, batch, managed, err) }
     }
 
-    /// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+    /// Whole parameters lie in memory that the host gives from now on, which is memory of the context's device. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_set_allocator(
@@ -7274,7 +7294,7 @@ mod dispatch {
         unsafe { (table().hsdp_unit_reshard.unwrap_unchecked())(unit, phase, err) }
     }
 
-    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+    /// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, of the global shape and any floating dtype) is that of parameter `params[i]`. It lies in memory of the host or of the context's device, where what wrote it has ended (`stream` 0). `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE, which copies what does not lie in the context's memory.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_add_grads(
@@ -7343,7 +7363,7 @@ mod dispatch {
         unsafe { (table().hsdp_unit_grad_state.unwrap_unchecked())(unit) }
     }
 
-    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+    /// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded, on the context's device (`device_type`, `device_id`), where the library has written all of it. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_views(
@@ -7383,7 +7403,7 @@ mod dispatch {
         unsafe { (table().hsdp_unit_view_dlpack_legacy.unwrap_unchecked())(unit, view, index, out, err) }
     }
 
-    /// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+    /// Gives memory of the context's device for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_unit_set_memory(

@@ -2587,7 +2587,7 @@ pub unsafe fn hsdp_finalize_backward(hsdp: *mut shw_hsdp) -> Result<(), RawError
     Ok(())
 }
 
-/// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there; host memory has none. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
+/// Parameters of the shards have changed (an optimizer step, a load): what was gathered before is of no use. Shards of a unit that is being gathered stay as they are: a host that may have asked for that calls this before the change, too. `event` of the device after which they are there, 0 = they are there, and what wrote them has ended. FAILED_PRECONDITION names a unit whose gradients still wait for the replicas.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_step_event(hsdp: *mut shw_hsdp, event: u64) -> Result<(), RawError> {
@@ -2743,7 +2743,7 @@ pub unsafe fn hsdp_unit_add_params_dlpack_legacy(
     Ok(())
 }
 
-/// Whole parameters lie in memory of the host from now on. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
+/// Whole parameters lie in memory that the host gives from now on, which is memory of the context's device. The table is copied; on success the unit owns `allocator->user` and calls its release once. Called on the thread that calls the unit.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_set_allocator(
@@ -2866,7 +2866,7 @@ pub unsafe fn hsdp_unit_reshard(unit: *mut shw_hsdp_unit, phase: i32) -> Result<
     Ok(())
 }
 
-/// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, host memory, of the global shape and any floating dtype) is that of parameter `params[i]`. `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE.
+/// Hands in gradients of whole parameters, all or none: `grads[i]` (dense, row-major, of the global shape and any floating dtype) is that of parameter `params[i]`. It lies in memory of the host or of the context's device, where what wrote it has ended (`stream` 0). `mode`: SHW_HSDP_ADD or SHW_HSDP_TAKE, which copies what does not lie in the context's memory.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_add_grads(
@@ -2925,7 +2925,7 @@ pub unsafe fn hsdp_unit_reduce(unit: *mut shw_hsdp_unit) -> Result<*mut shw_work
     Ok(unsafe { out.assume_init() })
 }
 
-/// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
+/// Describes `count` parameters from `first` on as SHW_HSDP_VIEW_ says: dense, row-major, padding excluded, on the context's device (`device_type`, `device_id`), where the library has written all of it. Memory is borrowed until the unit's state changes next, shapes until it is released. `data` is NULL where there is no gradient. Whole parameters are there only while UNSHARDED.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_views(
@@ -2972,7 +2972,7 @@ pub unsafe fn hsdp_unit_view_dlpack_legacy(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Gives memory for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
+/// Gives memory of the context's device for the whole parameters from `first` on, `sizes[i]` bytes at `memory[i]`, to a unit made with SHW_HSDP_UNIT_HOST_MEMORY; it is used whenever the unit is gathered from now on. While the unit is not UNSHARDED the host may free or move it, and gives it anew before the next gather is waited for. For hosts to which a call of shw_hsdp_allocator is expensive.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn hsdp_unit_set_memory(

@@ -1831,6 +1831,8 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub device_type: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
+    pub device_id: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
     pub checkpoint_remove: Option<
         unsafe extern "C" fn(
             context: *mut shw_context,
