@@ -96,6 +96,7 @@ Status check_save_ranges(const shw_save_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.hold, SHW_HOLD_ON, "hold"));
   SHW_RETURN_IF_ERROR(option_in_range(options.priority, SHW_PRIORITY_BACKGROUND, "priority"));
   SHW_RETURN_IF_ERROR(option_in_range(options.common, SHW_COMMON_OBJECT, "common"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.integrity, SHW_INTEGRITY_SHA256, "integrity"));
   if (options.keep_generations > 1000000) {
     return bad_argument("keep_generations",
                         fmt::format("{} is too many", options.keep_generations));
@@ -126,6 +127,7 @@ Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
   made.hold = options.hold == SHW_HOLD_ON;
   made.priority = static_cast<ThreadPriority>(options.priority);
   made.common_as_object = options.common == SHW_COMMON_OBJECT;
+  made.lists_digests = options.integrity == SHW_INTEGRITY_SHA256;
   if (options.trace_path != nullptr) made.trace_path = options.trace_path;
   SHW_ASSIGN_OR_RETURN(made.format, format_text(options.format));
   SHW_RETURN_IF_ERROR(read_kinds(options, &made.rules));

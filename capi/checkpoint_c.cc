@@ -16,6 +16,7 @@
 #include "capi/call_options.h"
 #include "core/base/json_writer.h"
 #include "core/exec/housekeeping.h"
+#include "core/exec/remove_entries.h"
 
 namespace shardwright::capi {
 namespace {
@@ -191,6 +192,25 @@ shw_status shw_checkpoint_gc(shw_context* context, shw_storage* storage, const c
     options.apply = (flags & SHW_GC_APPLY) != 0;
     options.grace_ns = grace_ns;
     SHW_ASSIGN_OR_RETURN(auto report, exec::collect_garbage(shared->runtime(), location, options));
+    *out = capi::report_of(std::move(report));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_remove(shw_context* context, shw_storage* storage, const char* path,
+                                 const char* prefix, uint64_t flags, shw_report** out,
+                                 shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto shared, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(prefix, "prefix"));
+    SHW_RETURN_IF_ERROR(capi::known_flags(flags, SHW_REMOVE_APPLY | SHW_REMOVE_WHOLE_PARTS));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    exec::RemoveOptions options;
+    options.prefix = prefix;
+    options.whole_parts = (flags & SHW_REMOVE_WHOLE_PARTS) != 0;
+    options.apply = (flags & SHW_REMOVE_APPLY) != 0;
+    SHW_ASSIGN_OR_RETURN(auto report, exec::remove_entries(shared->runtime(), location, options));
     *out = capi::report_of(std::move(report));
     return {};
   });

@@ -24,6 +24,7 @@ Result<exec::ConvertOptions> read_convert_options(const shw_convert_options& giv
   save.durability = given.durability;
   save.file_mode = given.file_mode;
   save.common = given.common;
+  save.integrity = given.integrity;
   save.max_shard_size = given.max_shard_size;
   save.deadline_ns = given.deadline_ns;
   SHW_ASSIGN_OR_RETURN(const exec::SaveOptions checked, read_save_options(save));
@@ -33,6 +34,7 @@ Result<exec::ConvertOptions> read_convert_options(const shw_convert_options& giv
   options.durability = checked.durability;
   options.file_mode = checked.file_mode;
   options.common_as_object = checked.common_as_object;
+  options.lists_digests = checked.lists_digests;
   options.max_shard_bytes = checked.max_shard_bytes;
   options.compare = (given.flags & SHW_CONVERT_WITHOUT_COMPARISON) == 0;
   return options;

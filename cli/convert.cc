@@ -28,6 +28,7 @@ struct ConvertOptions {
   std::string target;
   std::string format = "native";
   std::string common = "file";
+  std::string integrity = "off";
   uint64_t max_shard_bytes = 0;
   bool overwrite = false;
   bool without_comparison = false;
@@ -39,6 +40,7 @@ int convert(Session& session, const ConvertOptions& options) {
   how.overwrite = options.overwrite ? SHW_OVERWRITE_REPLACE : SHW_OVERWRITE_REFUSE;
   how.max_shard_size = options.max_shard_bytes;
   how.common = options.common == "object" ? SHW_COMMON_OBJECT : SHW_COMMON_FILE;
+  how.integrity = options.integrity == "sha256" ? SHW_INTEGRITY_SHA256 : SHW_INTEGRITY_OFF;
   if (options.without_comparison) how.flags |= SHW_CONVERT_WITHOUT_COMPARISON;
   const Report report = made_by<shw_report, shw_report_release>(
       [&](shw_report** out, shw_error** error) {
@@ -85,6 +87,11 @@ void add_convert(CLI::App& app, Session& session, Run* run) {
                    "Where megatron keeps the common state: in its own file (the default), or as an "
                    "object among the data, as megatron-core from 0.19 on does")
       ->check(CLI::IsMember({"file", "object"}));
+  command
+      ->add_option("--integrity", options->integrity,
+                   "sha256: megatron's integrity.json, which lists the SHA-256 of each file, made "
+                   "while they are written; off (the default): none")
+      ->check(CLI::IsMember({"off", "sha256"}));
   command
       ->add_option("--max-shard-size", options->max_shard_bytes,
                    "Bytes of tensors in one file, such as 2GB (0 = 5GB)")

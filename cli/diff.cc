@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // shardwright diff: what two checkpoints hold differently, whatever mesh, format or language wrote
-// them. Values are compared by the digests that `shardwright digest` prints.
+// them. Values of tensors are compared by the digests that `shardwright digest` prints.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/entries.h"
+#include "cli/object_differences.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -20,6 +21,7 @@ struct DiffOptions {
   std::string right;
   std::string pattern;
   bool without_values = false;
+  bool without_objects = false;
 };
 
 // One of the two, with its tensors.
@@ -87,17 +89,38 @@ void compare_values(const ComparedSide& left, const ComparedSide& right, Differe
   found->alike = std::move(equal);
 }
 
-Json names_of(const std::vector<const TensorFacts*>& tensors) {
+template <typename Facts>
+Json names_of(const std::vector<const Facts*>& entries) {
   Json names = Json::array();
-  for (const TensorFacts* tensor : tensors) names.push_back(tensor->listed);
+  for (const Facts* entry : entries) names.push_back(entry->listed);
   return names;
+}
+
+ObjectSide objects_of(const ComparedSide& side, const DiffOptions& options) {
+  ObjectSide objects{side.path, side.checkpoint, {}};
+  if (options.without_objects) return objects;
+  objects.objects = list_objects(side.checkpoint);
+  std::erase_if(objects.objects, [&](const ObjectFacts& object) {
+    return !name_matches(options.pattern, object.listed);
+  });
+  return objects;
 }
 
 Json facts_of(const TensorFacts& tensor) {
   return {{"dtype", tensor.dtype}, {"shape", tensor.shape}};
 }
 
-void print_differences_json(const DiffOptions& options, const Differences& found) {
+Json objects_json(const ObjectDifferences& found) {
+  Json different = Json::array();
+  for (const auto& [a, b] : found.different) different.push_back(a->listed);
+  return {{"only_in_a", names_of(found.only_left)},
+          {"only_in_b", names_of(found.only_right)},
+          {"different", different},
+          {"equal", found.equal}};
+}
+
+void print_differences_json(const DiffOptions& options, const Differences& found,
+                            const ObjectDifferences& objects) {
   Json changed = Json::array();
   for (const auto& [a, b] : found.dtypes_or_shapes)
     changed.push_back({{"name", a->listed}, {"a", facts_of(*a)}, {"b", facts_of(*b)}});
@@ -111,6 +134,7 @@ void print_differences_json(const DiffOptions& options, const Differences& found
                   {"dtype_or_shape", changed},
                   {"values", values},
                   {"equal", found.alike.size()},
+                  {"objects", options.without_objects ? Json() : objects_json(objects)},
                   {"values_compared", !options.without_values}};
   Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -119,7 +143,25 @@ std::string facts_text(const TensorFacts& tensor) {
   return fmt::format("{} {}", tensor.dtype, shape_text(tensor.shape));
 }
 
-void print_differences(const DiffOptions& options, const Differences& found) {
+std::string facts_text(const ObjectFacts& object) {
+  return fmt::format("object, {}, {}", printable(object.content_type), size_text(object.bytes));
+}
+
+void add_objects(const ObjectDifferences& found, Table* table) {
+  for (const ObjectFacts* object : found.only_left)
+    table->add({"only in A", printable(object->listed), facts_text(*object)});
+  for (const ObjectFacts* object : found.only_right)
+    table->add({"only in B", printable(object->listed), facts_text(*object)});
+  for (const auto& [a, b] : found.different) {
+    const bool alike = a->content_type == b->content_type && a->bytes == b->bytes;
+    table->add(
+        {"object", printable(a->listed),
+         alike ? facts_text(*a) : fmt::format("{} in A, {} in B", facts_text(*a), facts_text(*b))});
+  }
+}
+
+void print_differences(const DiffOptions& options, const Differences& found,
+                       const ObjectDifferences& objects) {
   Table table({false, false, false});
   for (const TensorFacts* tensor : found.only_left)
     table.add({"only in A", printable(tensor->listed), facts_text(*tensor)});
@@ -131,42 +173,56 @@ void print_differences(const DiffOptions& options, const Differences& found) {
   }
   for (const auto& [a, b] : found.values)
     table.add({"values", printable(a->listed), facts_text(*a)});
-  if (!found.none()) Session::print(table.text());
+  add_objects(objects, &table);
+  const bool equal = found.none() && objects.none();
+  if (!equal) Session::print(table.text());
   const size_t differ = found.only_left.size() + found.only_right.size() +
                         found.dtypes_or_shapes.size() + found.values.size();
   Session::print_line(fmt::format(
-      "{}: {} differ, {} {}", found.none() ? "equal" : "different", plural(differ, "tensor"),
+      "{}: {} differ, {} {}", equal ? "equal" : "different", plural(differ, "tensor"),
       count_text(found.alike.size()),
       options.without_values ? "have one dtype and shape; values were not compared" : "are equal"));
+  const size_t objects_differ =
+      objects.only_left.size() + objects.only_right.size() + objects.different.size();
+  if (objects_differ + objects.equal == 0) return;
+  Session::print_line(fmt::format("{} differ, {} {}", plural(objects_differ, "object"),
+                                  count_text(objects.equal),
+                                  options.without_values ? "have one content type" : "are equal"));
 }
 
 int diff(Session& session, const DiffOptions& options) {
   const ComparedSide left = compared_side(session, options.left, options);
   const ComparedSide right = compared_side(session, options.right, options);
-  if (left.tensors.empty() && right.tensors.empty())
-    require_match(options.pattern, "tensor", options.left);
+  const ObjectSide left_objects = objects_of(left, options);
+  const ObjectSide right_objects = objects_of(right, options);
+  if (left.tensors.empty() && right.tensors.empty() && left_objects.objects.empty() &&
+      right_objects.objects.empty())
+    require_match(options.pattern, "tensor or object", options.left);
   Differences found = paired(left, right);
   if (!options.without_values) compare_values(left, right, &found);
+  const ObjectDifferences objects =
+      compare_objects(left_objects, right_objects, !options.without_values);
   if (session.options.json) {
-    print_differences_json(options, found);
+    print_differences_json(options, found, objects);
   } else {
-    print_differences(options, found);
+    print_differences(options, found, objects);
   }
-  return found.none() ? kExitFine : kExitDamage;
+  return found.none() && objects.none() ? kExitFine : kExitDamage;
 }
 
 }  // namespace
 
 void add_diff(CLI::App& app, Session& session, Run* run) {
   CLI::App* command =
-      app.add_subcommand("diff", "Tensors that two checkpoints of any formats hold differently");
+      app.add_subcommand("diff", "What two checkpoints of any formats hold differently");
   auto options = std::make_shared<DiffOptions>();
   command->add_option("A", options->left, "Checkpoint")->required();
   command->add_option("B", options->right, "Checkpoint")->required();
   command->add_option("PATTERN", options->pattern,
                       "Only names like this: '*' is any text, '?' one character");
   command->add_flag("--no-values", options->without_values,
-                    "Compare names, dtypes and shapes only; reads no tensor");
+                    "Compare names, dtypes and shapes only; reads no tensor and no object");
+  command->add_flag("--no-objects", options->without_objects, "Compare tensors only");
   add_shared_options(*command, session);
   command->callback(
       [&session, run, options] { *run = [&session, options] { return diff(session, *options); }; });

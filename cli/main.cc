@@ -30,7 +30,7 @@ constexpr char kExamples[] =
     "  shardwright verify --deep CKPT              read and check every byte\n"
     "  shardwright digest CKPT                     one line per tensor, equal for every mesh and "
     "format\n"
-    "  shardwright diff CKPT OTHER                 tensors that two checkpoints hold differently\n"
+    "  shardwright diff CKPT OTHER                 what two checkpoints hold differently\n"
     "  shardwright scan CKPT                       what its pickles would import and call\n"
     "  shardwright plan load CKPT --to mesh.json   what loading on another mesh would cost\n"
     "  shardwright convert CKPT DIR --format safetensors   files that other libraries load\n"
@@ -137,8 +137,9 @@ int run(int argument_count, char** arguments) {
   add_shared_options(app, session);
   app.set_version_flag("--version",
                        [] { return std::string("shardwright ") + shw_version_string(); });
-  for (const auto add : {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_diff,
-                         add_scan, add_plan, add_convert, add_reshard, add_gc, add_version}) {
+  for (const auto add :
+       {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_diff, add_scan, add_plan,
+        add_convert, add_reshard, add_remove, add_gc, add_version}) {
     add(app, session, &command);
   }
   try {

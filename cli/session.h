@@ -54,6 +54,7 @@ void add_diff(CLI::App& app, Session& session, Run* run);
 void add_plan(CLI::App& app, Session& session, Run* run);
 void add_convert(CLI::App& app, Session& session, Run* run);
 void add_reshard(CLI::App& app, Session& session, Run* run);
+void add_remove(CLI::App& app, Session& session, Run* run);
 void add_gc(CLI::App& app, Session& session, Run* run);
 void add_version(CLI::App& app, Session& session, Run* run);
 

@@ -175,16 +175,17 @@ const StructRules& rules_of<shw_context_options>() {
 
 template <>
 const StructRules& rules_of<shw_save_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_save_options, reserved0)};
   static constexpr StructRules kRules =
-      rules_with<shw_save_options>("shw_save_options", SHW_SAVE_OPTIONS_SIZE_V1, kReserved);
+      plain_rules<shw_save_options>("shw_save_options", SHW_SAVE_OPTIONS_SIZE_V1);
   return kRules;
 }
 
 template <>
 const StructRules& rules_of<shw_convert_options>() {
-  static constexpr StructRules kRules = plain_rules<shw_convert_options>(
-      "shw_convert_options", SHW_CONVERT_OPTIONS_SIZE_V1, SHW_CONVERT_WITHOUT_COMPARISON);
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_convert_options, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_convert_options>("shw_convert_options", SHW_CONVERT_OPTIONS_SIZE_V1, kReserved,
+                                      SHW_CONVERT_WITHOUT_COMPARISON);
   return kRules;
 }
 

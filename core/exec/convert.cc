@@ -312,6 +312,7 @@ class Conversion {
                                    source_->opened().identity(), source_->catalog().payload_bytes(),
                                    options_.format, unit_bytes());
     if (options_.common_as_object) text += "common=object\n";
+    if (options_.lists_digests) text += "integrity=sha256\n";
     return to_hex(integrity::xxh3_128(std::as_bytes(std::span(text))));
   }
 
@@ -343,6 +344,7 @@ class Conversion {
     save.durability = options_.durability;
     save.file_mode = options_.file_mode;
     save.common_as_object = options_.common_as_object;
+    save.lists_digests = options_.lists_digests;
     save.max_shard_bytes = options_.max_shard_bytes;
     save.metadata = source_->opened().metadata();
     save.rules.verify_replicas = plan::VerifyReplicas::kOff;  // each entry is held once

@@ -26,6 +26,7 @@ struct ConvertOptions {
   bool compare = true;  // read both again in the end and compare tensor digests
   uint32_t file_mode = 0;
   bool common_as_object = false;  // see SaveOptions
+  bool lists_digests = false;     // see SaveOptions
   uint64_t max_shard_bytes = 0;   // of the payload of one file, 0 = 5e9
 };
 

@@ -6,9 +6,7 @@
 // path whose fence it does not hold; a storage without locks needs the full grace period instead.
 #include "core/exec/housekeeping.h"
 
-#include <charconv>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -19,16 +17,11 @@
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/path_fence_internal.h"
+#include "core/format/run_directory.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
 namespace {
-
-constexpr std::string_view kStepPrefix = "step-";
-constexpr std::string_view kMegatronPrefix = "iter_";
-constexpr std::string_view kTracker = "latest_checkpointed_iteration.txt";
-constexpr uint64_t kTrackerBytesMax = 4096;
-constexpr size_t kMaxStepDigits = 18;  // fits int64_t
 
 // What is current at the path; gc works beside a manifest that it could read and nowhere else.
 Result<format::CurrentCheckpoint> read_committed(const format::FormatWriter& format,
@@ -124,23 +117,6 @@ Status remove_all_unnamed(const format::FormatWriter& format, const format::Loca
   return {};
 }
 
-// "00000100" -> 100.
-std::optional<int64_t> number_of_digits(std::string_view digits) {
-  if (digits.empty() || digits.size() > kMaxStepDigits) return std::nullopt;
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number < 0)
-    return std::nullopt;
-  return number;
-}
-
-// "step-00000100" -> 100.
-std::optional<int64_t> step_number(std::string_view name) {
-  for (const std::string_view prefix : {kStepPrefix, kMegatronPrefix})
-    if (name.starts_with(prefix)) return number_of_digits(name.substr(prefix.size()));
-  return std::nullopt;
-}
-
 // Opens the checkpoint of a step and looks at the size of each of its files; OK = it is whole.
 Status inspect_step(const format::FormatTable& formats, const format::Location& location) {
   SHW_ASSIGN_OR_RETURN(const auto opened, formats.open(location));
@@ -161,46 +137,9 @@ Status inspect_step(const format::FormatTable& formats, const format::Location& 
   return {};
 }
 
-using Steps = std::set<std::pair<int64_t, std::string>>;  // step-1 and step-00000001 differ
-
-Result<Steps> find_steps(const format::Location& location) {
-  Steps found;
-  const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
-  const auto look = [&](const storage::ListEntry& entry) {
-    std::string_view name = std::string_view(entry.key).substr(prefix.size());
-    if (!name.ends_with('/')) return Status();
-    name.remove_suffix(1);
-    const std::optional<int64_t> number = step_number(name);
-    if (number.has_value()) found.emplace(*number, name);
-    return Status();
-  };
-  SHW_RETURN_IF_ERROR(location.storage->list(prefix, storage::kDelimiter, look));
-  return found;
-}
-
 Status no_steps(const format::Location& location) {
   return not_found(fmt::format("no step directories (step-00000100, iter_0000100) below {}",
                                escape_text(format::shown_path(location))));
-}
-
-// The text of the tracker; "" without one.
-Result<std::string> tracker_text(const format::Location& location) {
-  Result<std::vector<std::byte>> read = storage::read_all(
-      *location.storage, storage::join_key(location.prefix, kTracker), kTrackerBytesMax);
-  if (read.status().code() == StatusCode::kNotFound) return std::string();
-  SHW_RETURN_IF_ERROR(read.status());
-  std::string text(reinterpret_cast<const char*>(read->data()), read->size());
-  const size_t end = text.find_last_not_of(" \t\r\n");
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return end == std::string::npos ? std::string() : text.substr(begin, end + 1 - begin);
-}
-
-// The step that a tracker names; "" where the run has none.
-std::string tracked_step(const Steps& steps, std::string_view tracker) {
-  const std::optional<int64_t> number = number_of_digits(tracker);
-  for (const auto& [step, name] : steps)
-    if (number == step && name.starts_with(kMegatronPrefix)) return name;
-  return {};
 }
 
 format::Location step_location(const format::Location& run, const std::string& name) {
@@ -296,11 +235,11 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
 }
 
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
-  SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
+  SHW_ASSIGN_OR_RETURN(const format::RunSteps found, format::find_run_steps(location));
   RunInfo run;
-  SHW_ASSIGN_OR_RETURN(run.tracker, tracker_text(location));
+  SHW_ASSIGN_OR_RETURN(run.tracker, format::tracker_text(location));
   if (found.empty() && run.tracker.empty()) return no_steps(location);
-  run.tracked = tracked_step(found, run.tracker);
+  run.tracked = format::tracked_step(found, run.tracker);
   for (const auto& [number, name] : found) {
     StepInfo step{.name = name, .step = number, .state = "whole", .message = ""};
     const Status status = inspect_step(runtime.formats(), step_location(location, name));
@@ -316,7 +255,7 @@ Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
 }
 
 Result<std::string> newest_whole_step(Runtime& runtime, const format::Location& location) {
-  SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
+  SHW_ASSIGN_OR_RETURN(const format::RunSteps found, format::find_run_steps(location));
   if (found.empty()) return no_steps(location);
   const std::string where = escape_text(format::shown_path(location));
   Status newest;  // what is wrong with the newest one

@@ -79,6 +79,7 @@ std::string shared_options_text(const SaveOptions& options) {
   if (options.max_shard_bytes != 0)
     text += fmt::format("max_shard_size={}\n", options.max_shard_bytes);
   if (options.common_as_object) text += "common=object\n";
+  if (options.lists_digests) text += "integrity=sha256\n";
   for (const auto& [key, value] : options.metadata)
     text += fmt::format("metadata[{}]={}\n", comparable(key), comparable(value));
   return text;

@@ -52,6 +52,8 @@ struct SaveOptions {
   std::string format = "native";  // others than those that can be saved: UNIMPLEMENTED naming them
   uint64_t max_shard_bytes = 0;   // of one file of formats that ranks share files of; 0 = default
   bool common_as_object = false;  // of a format that has a common state: not in a file of its own
+  // The SHA-256 of each file stands in a list beside them; of formats that have such a list.
+  bool lists_digests = false;
   // Of jobs, and of this rank alone: the host's memory is read until the job is staged, and nothing
   // is copied first; what all but that copy runs at.
   bool hold = false;

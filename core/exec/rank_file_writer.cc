@@ -5,7 +5,7 @@
 //       opened
 //   2b  extents, in tasks that several workers fill and write at their own positions (one worker in
 //       ascending order where the storage cannot write at positions, gathered to parts where it
-//       wants parts)
+//       wants parts; and where all of a file is hashed, by the worker while the bytes are hot)
 //   3a  what the format puts behind them
 //   3b  sync, close (its errors count), sync of the prefix: then bytes and names are durable
 // A sync or close that failed is never tried again: the file is removed and the generation is dead.
@@ -30,6 +30,7 @@
 #include "core/exec/scatter_writer_internal.h"
 #include "core/exec/write_tasks_internal.h"
 #include "core/exec/write_window_internal.h"
+#include "core/integrity/digest.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec::internal {
@@ -47,8 +48,10 @@ class RankFilesWriter {
         direct_(storage::offers(storage_, storage::kDirectIo) &&
                 kExtentAlignmentBytes % storage_.alignment() == 0),
         durable_(input.options.durability == Durability::kFull),
+        in_order_(format::is_written_in_order(storage_, input.contents)),
         filler_(input.runtime.devices(), input.contents, input.bytes) {
     for (format::FileLayout& layout : layouts) files_.emplace_back().layout = std::move(layout);
+    if (input.contents.hashes_file) hash_.emplace(integrity::TensorDigestAlgorithm::kSha256);
   }
 
   Result<plan::WriteResult> run() {
@@ -99,7 +102,7 @@ class RankFilesWriter {
 
   // Those of what lies around large items come last.
   void cut_tasks() {
-    CuttingRules rules{.capacity_bytes = kWriteBlockBytes, .in_order = !positional_};
+    CuttingRules rules{.capacity_bytes = kWriteBlockBytes, .in_order = in_order_};
     rules.in_blocks = input_.bytes != nullptr && input_.bytes->comes_in_blocks();
     for (uint32_t f = 0; f < files_.size(); ++f) {
       File& file = files_[f];
@@ -185,7 +188,7 @@ class RankFilesWriter {
   Status write_some(std::span<const Task> tasks) {
     WorkQueue queue(tasks.size());
     const auto threads = static_cast<size_t>(input_.runtime.pool().thread_count());
-    const size_t workers = positional_ ? std::min(tasks.size(), threads + 1) : 1;
+    const size_t workers = in_order_ ? 1 : std::min(tasks.size(), threads + 1);
     if (tasks.empty()) return {};
     return run_workers(input_.runtime.pool(), workers, &queue, [this, tasks](WorkQueue* shared) {
       return batched_ ? write_batches(tasks, shared) : write_tasks(tasks, shared);
@@ -255,7 +258,7 @@ class RankFilesWriter {
     for (const WriteTask& task : file.tasks) {
       SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
       const uint64_t size_bytes = task.end - task.begin;
-      SHW_RETURN_IF_ERROR(filler_.fill(file.layout, task, file.parts->room(size_bytes)));
+      SHW_RETURN_IF_ERROR(fill(file, task, file.parts->room(size_bytes)));
       SHW_RETURN_IF_ERROR(file.parts->filled(size_bytes));
       count_progress(file.layout, task);
     }
@@ -277,7 +280,9 @@ class RankFilesWriter {
 
   Status fill(const File& file, const WriteTask& task, std::span<std::byte> bytes) {
     const Trace::Span span(input_.trace, "fill");
-    return filler_.fill(file.layout, task, bytes);
+    SHW_RETURN_IF_ERROR(filler_.fill(file.layout, task, bytes));
+    if (hash_.has_value()) hash_->update(bytes);
+    return {};
   }
 
   void count_progress(const format::FileLayout& layout, const WriteTask& task) const {
@@ -299,6 +304,10 @@ class RankFilesWriter {
     SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> tail,
                          input_.format.encode_tail(input_.contents, file.layout, position,
                                                    filler_.digests(), &result_));
+    if (hash_.has_value()) {
+      hash_->update(tail);
+      result_.file_sha256 = hash_->finish();
+    }
     return write_blocks(file, position, tail);
   }
 
@@ -371,6 +380,7 @@ class RankFilesWriter {
   const bool positional_;
   const bool direct_;
   const bool durable_;
+  const bool in_order_;
   BlockFiller filler_;
   std::vector<File> files_;
   std::vector<Task> tasks_;
@@ -379,6 +389,7 @@ class RankFilesWriter {
   const File* current_ = nullptr;  // what a step works on, for messages
   bool batched_ = false;           // a file is worth it
   std::mutex engine_mutex_;
+  std::optional<integrity::TensorDigester> hash_;  // of the one own file
   plan::WriteResult result_;
 };
 
@@ -396,6 +407,8 @@ Result<plan::WriteResult> write_rank_files(const RankFilesInput& input) {
   }
   SHW_ASSIGN_OR_RETURN(std::vector<format::FileLayout> layouts,
                        input.format.lay_out(input.location, input.contents));
+  if (input.contents.hashes_file && (layouts.size() != 1 || !layouts.front().is_own))
+    return internal_error("the SHA-256 of a file is made where a rank writes one of its own");
   return RankFilesWriter(input, std::move(layouts)).run();
 }
 

@@ -135,6 +135,7 @@ Status StepwiseSave::begin_generation(const format::Location& location) {
   settings.keep_generations = options_.keep_generations;
   settings.max_shard_bytes = options_.max_shard_bytes;
   settings.common_as_object = options_.common_as_object;
+  settings.lists_digests = options_.lists_digests;
   settings.metadata = options_.metadata;
   settings.writer = writer_name();
   SHW_ASSIGN_OR_RETURN(generation_,
@@ -308,8 +309,9 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
     progress->enter(Stage::kWriting);
   }
   int64_t sync_ns = 0;
-  const format::RankContents contents{*state_, *local_, *list_,
-                                      options_.digests && format_.keeps_digests()};
+  format::RankContents contents{*state_, *local_, *list_,
+                                options_.digests && format_.keeps_digests()};
+  contents.hashes_file = options_.lists_digests;
   const std::unique_ptr<ContentSource> bytes = source_.open ? source_.open(*list_) : nullptr;
   SHW_ASSIGN_OR_RETURN(
       plan::WriteResult result,
@@ -443,6 +445,12 @@ Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
   SHW_RETURN_IF_ERROR(check_devices(runtime.devices(), *state));
   SHW_ASSIGN_OR_RETURN(const format::FormatWriter* const format,
                        runtime.formats().writer(options.format));
+  if (options.lists_digests && !format->lists_digests()) {
+    return invalid_argument(fmt::format("format '{}' has no list of its files and their SHA-256; "
+                                        "save with integrity 'off', or in format 'megatron'",
+                                        format->name()))
+        .with_detail("option", "integrity");
+  }
   return std::unique_ptr<SaveSteps>(std::make_unique<StepwiseSave>(
       runtime, *format, std::move(state), std::move(options), position));
 }

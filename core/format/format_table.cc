@@ -19,6 +19,7 @@
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/format/other_formats.h"
+#include "core/format/run_directory.h"
 #include "core/format/safetensors/safetensors_format.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_dcp/torch_dcp_format.h"
@@ -171,15 +172,7 @@ Status explain_directory(const Sight& sight) {
   if (family != nullptr) return only_listed(where, family->text);
   const Family* const single = family_of(sight, kFamiliesOfSingleFiles);
   if (single != nullptr) return one_by_one(where, single->text);
-  if (std::ranges::any_of(names,
-                          [](const std::string& name) { return glob_matches("step-*/*", name); })) {
-    return invalid_argument(
-               fmt::format(
-                   "'{}' holds the checkpoints of a run, one per step: open one of its directories",
-                   escape_text(where)))
-        .with_detail("file", where)
-        .with_detail("hint", "`shardwright info` lists the steps of a run");
-  }
+  SHW_RETURN_IF_ERROR(explain_run(sight.location));
   std::string seen;
   for (const std::string& name : names.first(std::min(names.size(), kMaxNamesShown))) {
     seen += fmt::format("{}'{}'", seen.empty() ? "" : ", ", escape_text(name, 64));
@@ -314,7 +307,10 @@ Result<std::shared_ptr<const OpenedCheckpoint>> FormatTable::open(const Location
   if (format != nullptr) return open_as(*format, sight);
   if (sight.is_file) return explain_file(sight);
   const Family* const family = family_of(sight, kFamiliesOfFiles);
-  if (family != nullptr) return only_listed(shown_path(location), family->text);
+  if (family != nullptr) {
+    SHW_RETURN_IF_ERROR(explain_run(location));
+    return only_listed(shown_path(location), family->text);
+  }
   return explain_directory(sight);
 }
 

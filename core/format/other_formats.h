@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/format/opened_checkpoint.h"
+#include "core/format/run_directory.h"
 
 namespace shardwright::format {
 
@@ -18,7 +19,7 @@ struct Family {
 };
 // Such directories hold files of other formats as well and are read as none of them.
 inline constexpr Family kFamiliesOfFiles[] = {
-    {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
+    {kTrackerName, "a Megatron run of checkpoints"},
 };
 
 // FAILED_PRECONDITION naming a file directly in the directory that makes it one of

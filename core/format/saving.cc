@@ -53,6 +53,18 @@ Status remove_in_flight(const Location& location, std::string_view commit_key,
   return location.storage->remove(fmt::format("{}.{}", commit_key, generation));
 }
 
+Result<EntryRemoval> FormatWriter::remove_entries(const Location& location, const EntryNameRule&,
+                                                  bool) const {
+  return unimplemented(fmt::format("'{}' is of format '{}', from which no entries are removed: "
+                                   "torch-dcp and megatron have an index that can do without them",
+                                   escape_text(shown_path(location)), name()))
+      .with_detail("file", shown_path(location));
+}
+
+bool is_written_in_order(const storage::Storage& storage, const RankContents& contents) {
+  return contents.hashes_file || !storage::offers(storage, storage::kPositionalWrite);
+}
+
 Result<uint64_t> remove_parts(storage::Storage& storage, const StoredParts& parts) {
   uint64_t bytes = 0;
   Status first_failure;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -84,6 +85,17 @@ class GenerationList {
 // DATA_LOSS where the object whose commit is the commit is damaged: nobody can say what it names.
 Status check_names_generation(const CurrentCheckpoint& current, std::string_view commit_key);
 
+// What of a checkpoint goes with some of its entries.
+struct EntryRemoval {
+  struct Part {
+    std::string name;
+    uint64_t size_bytes = 0;
+  };
+  std::vector<Part> entries;  // as they are called in the index, ascending
+  std::vector<Part> files;    // that nothing lies in any more
+};
+using EntryNameRule = std::function<bool(std::string_view)>;
+
 // What all parts of one save share.
 struct SaveSettings {
   bool durable = true;
@@ -91,6 +103,7 @@ struct SaveSettings {
   uint32_t file_mode = 0;
   int32_t keep_generations = 1;
   bool common_as_object = false;  // see exec's SaveOptions
+  bool lists_digests = false;     // see exec's SaveOptions
   uint64_t max_shard_bytes = 0;   // of the payload of one file where ranks share files; 0 = default
   std::map<std::string, std::string> metadata;
   std::string writer;  // "shardwright 0.1.0"
@@ -108,10 +121,15 @@ struct RankContents {
   // Of several files of a rank, each written by itself.
   uint32_t file_number = 0;
   std::string_view file_hint = "";  // what the name begins with
+  // The SHA-256 of the own file is made while it is written.
+  bool hashes_file = false;
 
   // Of an entry: in a description rank 0 stands for each rank in turn.
   int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
 };
+
+// Whether an own file is written once, from its beginning to its end.
+bool is_written_in_order(const storage::Storage& storage, const RankContents& contents);
 
 // Where the bytes of an item go that do not lie together: runs of run_bytes at all combinations of
 // the loops, the last one fastest.
@@ -128,8 +146,8 @@ struct Scatter {
 struct Wrapping {
   std::vector<std::byte> front;
   std::vector<std::byte> behind;
-  // Where in each the checksum goes, 4 bytes, little-endian. A storage without kPositionalWrite
-  // takes none in front: there a file is written once from its beginning to its end.
+  // Where in each the checksum goes, 4 bytes, little-endian. None is in front of what is written in
+  // order.
   std::vector<uint32_t> front_checksums;
   std::vector<uint32_t> behind_checksums;
 };
@@ -209,6 +227,8 @@ class FormatWriter {
   // Whether objects are part of what the coordinator plans (text in a header), so that their bytes
   // must lie in its state.
   virtual bool plans_object_bytes() const { return false; }
+  // Whether a checkpoint can have a list of its files with the SHA-256 of each.
+  virtual bool lists_digests() const { return false; }
   // Key of the object whose commit is the commit.
   virtual std::string commit_key(const Location& location) const = 0;
   // Key of an object that belongs to a generation beside its files, "" = the format has no place.
@@ -222,6 +242,11 @@ class FormatWriter {
   // What is left to do after a commit, of this save or of one that was killed. Not before all of it
   // is done may what was replaced go. Can be tried again; under the lock of the place.
   virtual Status settle(const Location&) const { return {}; }
+  // Takes entries away whose names the rule has, under the lock of the place and behind settle: the
+  // index without them is in place, and durable, before files go. Without apply it only says what
+  // would go. No entries: none has such a name. UNIMPLEMENTED of formats that do not.
+  virtual Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                              bool apply) const;
   // DATA_LOSS when nobody can say which generation is named.
   virtual Result<std::vector<GenerationInfo>> list_generations(const Location& location) const = 0;
   // Begins a save on the coordinator that takes the place of `replaced`; nothing is written. state:

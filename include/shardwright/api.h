@@ -607,6 +607,8 @@ struct shw_api {
       uint64_t question_size, shw_buffer** out, shw_error** err);
   int32_t (*device_type)(const shw_device* device);
   int32_t (*device_id)(const shw_device* device);
+  shw_status (*checkpoint_remove)(shw_context* context, shw_storage* storage, const char* path,
+      const char* prefix, uint64_t flags, shw_report** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -34,6 +34,12 @@ enum { SHW_READ_PATH_AUTO = 0, SHW_READ_PATH_DIRECT = 1, SHW_READ_PATH_BUFFERED 
  * Since: 0.1 unstable */
 #define SHW_GC_APPLY 1
 
+/* Flags of shw_checkpoint_remove: remove; without it the report says what would be removed. And:
+ * a name ends behind the prefix, or goes on with '.' or '/', so that "layer1" has no "layer10".
+ * Since: 0.1 unstable */
+#define SHW_REMOVE_APPLY 1
+#define SHW_REMOVE_WHOLE_PARTS 2
+
 /* An open checkpoint.
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint shw_checkpoint;
@@ -191,6 +197,25 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
                                                   const char* path, int64_t grace_ns,
                                                   uint64_t flags, shw_report** out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of
+ * SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty),
+ * as they stand in its index, and the files that hold nothing else. All else that the index says
+ * stays. The index without them is durable before a file goes; digests and integrity.json follow
+ * it. The report lists the entries as removed, with the bytes that they take, and counts the files.
+ * It has the path for itself while it removes.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND (also: no name begins so), UNIMPLEMENTED (other formats),
+ *   FAILED_PRECONDITION (a save was killed there, and nothing is removed), DATA_LOSS, UNAVAILABLE
+ *   (also: a save runs there), PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_remove(shw_context* context,
+                                                      shw_storage* SHW_NULLABLE storage,
+                                                      const char* path, const char* prefix,
+                                                      uint64_t flags, shw_report** out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and
  * names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's

@@ -20,8 +20,8 @@ extern "C" {
 /* Options of a conversion; zero is the default. `format` is that of the target, 0 = native.
  * `overwrite` 0 = SHW_OVERWRITE_REPLACE. `memory_budget` is staging memory for reading and writing
  * together, 0 = that of the context. `max_shard_size` is how many bytes of tensors go into one
- * file, 0 = 5e9. `common`, `threads`, `file_mode`, `durability`, `deadline_ns` and `cancellation`
- * as in shw_save_options.
+ * file, 0 = 5e9. `common`, `integrity`, `threads`, `file_mode`, `durability`, `deadline_ns` and
+ * `cancellation` as in shw_save_options.
  * Since: 0.1 unstable */
 typedef struct shw_convert_options {
   uint32_t struct_size;
@@ -36,13 +36,16 @@ typedef struct shw_convert_options {
   uint64_t max_shard_size;
   int64_t deadline_ns;
   shw_cancellation* cancellation;
+  int32_t integrity;
+  uint32_t reserved0;
 } shw_convert_options;
 
 /* Byte size of the oldest published shw_convert_options.
  * Since: 0.1 unstable */
 #define SHW_CONVERT_OPTIONS_SIZE_V1 64
 
-#define SHW_CONVERT_OPTIONS_INIT {sizeof(shw_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_CONVERT_OPTIONS_INIT \
+  {sizeof(shw_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
  * Threads: any

@@ -59,6 +59,11 @@ enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REP
  * Since: 0.1 unstable */
 enum { SHW_COMMON_FILE = 0, SHW_COMMON_OBJECT = 1 };
 
+/* Whether SHW_FORMAT_MEGATRON lists the SHA-256 of each file in integrity.json, which megatron-core
+ * from 0.19 on compares on request: each rank hashes its file while it writes it, on one thread.
+ * Since: 0.1 unstable */
+enum { SHW_INTEGRITY_OFF = 0, SHW_INTEGRITY_SHA256 = 1 };
+
 /* Formats. AUTO is native when saving and what is recognised when loading. SAFETENSORS saves one
  * file to a path that ends in .safetensors, else files and their index into a directory. TORCH_DCP
  * saves a directory that torch.distributed.checkpoint of torch 2.4 to 2.15 loads, with digests
@@ -93,7 +98,8 @@ enum {
  * far the call or job is, with `progress_user`; planners do not call it. `max_shard_size` is how
  * many bytes of tensors go into one file of SHW_FORMAT_SAFETENSORS, 0 = 5e9; a larger tensor has a
  * file for itself. `hold` and `priority` are those of jobs and may differ between ranks.
- * `common` is an SHW_COMMON_ and says something to SHW_FORMAT_MEGATRON alone.
+ * `common` is an SHW_COMMON_ and says something to SHW_FORMAT_MEGATRON alone. `integrity` is an
+ * SHW_INTEGRITY_; other formats than SHW_FORMAT_MEGATRON refuse it (INVALID_ARGUMENT).
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -125,7 +131,7 @@ typedef struct shw_save_options {
   int32_t hold;
   int32_t priority;
   int32_t common;
-  uint32_t reserved0;
+  int32_t integrity;
 } shw_save_options;
 
 /* Byte size of the oldest published shw_save_options.

@@ -25,12 +25,12 @@ CALLS = {
     "save": {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced",
              "verify_replicas": "auto", "kind": "empty", "memory_budget": "0", "threads": "0", "deadline": "none",
              "keep_generations": "0", "file_mode": "0", "metadata": "empty", "trace_path": "none", "format": "native",
-             "preset": "native", "max_shard_size": "0", "hold": "off", "priority": "normal", "common": "file",
+             "preset": "native", "max_shard_size": "0", "hold": "off", "priority": "normal", "common": "file", "integrity": "off",
              "progress": "none"},
     "load": {"verify": "on_read", "read_path": "auto", "exchange": "auto", "missing": "error", "unexpected": "report",
              "cast": "error", "shape": "error", "strict": "empty", "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "native", "progress": "none"},
-    "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file", "compare": "on", "threads": "0", "file_mode": "0",
+    "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file", "integrity": "off", "compare": "on", "threads": "0", "file_mode": "0",
                 "memory_budget": "0", "max_shard_size": "0", "deadline": "none"},
     "reshard": {"tensor_parallel": "0", "pipeline_parallel": "0", "expert_parallel": "0", "data_parallel": "0",
                 "optimizer": "fully_reshardable", "job": "none", "map": "none", "dry_run": "off", "overwrite": "refuse",
@@ -53,6 +53,7 @@ WORDS = {
     "hold": ["off", "on"],
     "priority": ["normal", "background"],
     "common": ["file", "object"],
+    "integrity": ["off", "sha256"],
     "owner": ["balanced", "lowest_rank", "exact", "all"],
     "verify_replicas": ["auto", "all", "off"],
     "kind": ["auto", "replicated", "sharded", "rank_local"],
@@ -225,7 +226,7 @@ def enum_name(option):
 
 def java_words(option):
     name = enum_name(option)
-    return [word.lower() for word in re.findall(r"^    ([A-Z_]+)\(", java_text(name), re.M)]
+    return [word.lower() for word in re.findall(r"^    ([A-Z_0-9]+)\(", java_text(name), re.M)]
 
 
 def rust_options(call):

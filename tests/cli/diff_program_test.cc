@@ -26,6 +26,40 @@ TEST_F(DiffProgram, EqualCheckpointsAreEqualInAnyFormat) {
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["equal"], 6);
   EXPECT_TRUE(json["values"].empty());
+  EXPECT_HAS(outcome.out, "0 objects differ, 2 are equal");
+  EXPECT_EQ(json["objects"]["equal"], 2);
+}
+
+TEST_F(DiffProgram, ObjectsAreComparedByWhatTheySay) {
+  objects_ = {{"config", "{ \"lr\" : 0.10 }", "application/json"},
+              {"blob", std::string("\x00\xff\x10", 3), "application/octet-stream"}};
+  save("same");
+  EXPECT_EQ(run("diff ckpt same").code, 0);
+  objects_ = {{"config", "{\"lr\":0.2}", "application/json"},
+              {"blob", std::string("\x00\xff\x11", 3), "application/octet-stream"},
+              {"more", "[123456789012345678901]", "application/json"}};
+  save("other");
+  const Outcome outcome = run("diff ckpt other");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_HAS(outcome.out, "object     blob    object, application/octet-stream, 3 B");
+  EXPECT_HAS(outcome.out, "object     config  ");
+  EXPECT_HAS(outcome.out, "only in B  more ");
+  EXPECT_HAS(outcome.out,
+             "different: 0 tensors differ, 6 are equal\n3 objects differ, 0 are equal");
+  const Json json = run_json("diff ckpt other", 1)["objects"];
+  EXPECT_EQ(json["only_in_a"], Json::array());
+  EXPECT_EQ(json["only_in_b"], Json({"more"}));
+  EXPECT_EQ(json["different"], Json({"blob", "config"}));
+  EXPECT_EQ(run_json("diff other ckpt", 1)["objects"]["only_in_a"], Json({"more"}));
+  EXPECT_EQ(run("diff ckpt other --no-objects").code, 0);
+  EXPECT_TRUE(run_json("diff ckpt other --no-objects")["objects"].is_null());
+  EXPECT_EQ(run("diff ckpt other 'layers.*'").code, 0);
+  EXPECT_EQ(run("diff ckpt other blob").code, 1);
+  EXPECT_EQ(run("diff ckpt other --no-values").code, 1) << "more";
+  // Integers that fit no machine word are equal in all digits or not at all.
+  objects_.back().text = "[123456789012345678902]";
+  save("digits");
+  EXPECT_EQ(run_json("diff other digits", 1)["objects"]["different"], Json({"more"}));
 }
 
 TEST_F(DiffProgram, NamesEveryDifferenceOnce) {

@@ -43,6 +43,12 @@ struct Source {
   std::vector<uint8_t> bytes;
 };
 
+struct StoredObject {
+  std::string name;
+  std::string text;
+  std::string content_type;
+};
+
 template <typename T>
 Source source(std::string name, int32_t dtype, std::vector<int64_t> shape,
               const std::vector<T>& values) {
@@ -141,6 +147,9 @@ class Program : public testing::Test {
 
   shardwright::test::TemporaryDirectory directory_;
   std::vector<Source> sources_;
+  std::vector<StoredObject> objects_ = {
+      {"config", "{\"lr\":0.1}", "application/json"},
+      {"blob", std::string("\x00\xff\x10", 3), "application/octet-stream"}};
 
  private:
   void add_tensors(shw_state* state) {
@@ -169,14 +178,13 @@ class Program : public testing::Test {
     Texts names;
     Texts data;
     Texts types;
-    names.add("config");
-    data.add("{\"lr\":0.1}");
-    types.add("application/json");
-    names.add("blob");
-    data.add(std::string_view("\x00\xff\x10", 3));
-    types.add("application/octet-stream");
+    for (const StoredObject& object : objects_) {
+      names.add(object.name);
+      data.add(object.text);
+      types.add(object.content_type);
+    }
     shw_object_batch batch = SHW_OBJECT_BATCH_INIT;
-    batch.count = 2;
+    batch.count = objects_.size();
     batch.names = names.blob.data();
     batch.name_offsets = names.offsets.data();
     batch.data = data.blob.data();

@@ -281,6 +281,12 @@ TEST_F(Program, ConvertSavesAgainInAnotherFormat) {
   EXPECT_EQ(run("convert ckpt object --to megatron --common object").code, 0);
   EXPECT_FALSE(std::filesystem::exists(path("object/common.pt")));
   EXPECT_EQ(run("verify object --deep").code, 0);
+  EXPECT_EQ(run("convert ckpt listed --to megatron --integrity sha256").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("listed/integrity.json")));
+  EXPECT_EQ(run("verify listed --deep").code, 0);
+  const Outcome unlisted = run("convert ckpt unlisted --integrity sha256");
+  EXPECT_EQ(unlisted.code, 2);
+  EXPECT_HAS(unlisted.err, "integrity 'off'");
   const Outcome bytes = run("convert ckpt files --format safetensors");
   EXPECT_EQ(bytes.code, 2);
   EXPECT_HAS(bytes.err, "object 'blob'");

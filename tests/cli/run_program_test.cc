@@ -74,6 +74,22 @@ TEST_F(RunProgram, ReadsCheckpointsThatMegatronWrote) {
   EXPECT_HAS(cut.out, "newest whole step: iter_0000200");
 }
 
+TEST_F(RunProgram, ARunThatIsOpenedAsACheckpointIsNamedWithItsIterations) {
+  const Outcome outcome = run("verify run");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_HAS(outcome.err, "iter_0000100, iter_0000200");
+  EXPECT_HAS(outcome.err, "run/iter_0000200', which latest_checkpointed_iteration.txt names");
+}
+
+TEST_F(RunProgram, ATrackerThatIsTooLongIsNone) {
+  tracker(std::string(10'000, '7'));
+  const Outcome outcome = run("info run");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_HAS(outcome.out, "iter_0000200  whole, newest whole");
+  EXPECT_HAS(outcome.out, "which is not here");
+  EXPECT_EQ(run_json("info run")["tracked"], "");
+}
+
 TEST_F(RunProgram, OpensAStepByItsNumber) {
   EXPECT_HAS(run("info run --step 100").out, "6 in ");
   EXPECT_EQ(run("ls run --iteration 100").out, run("ls run/iter_0000100").out);

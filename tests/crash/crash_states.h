@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "core/exec/housekeeping.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/integrity/digest.h"
 #include "tests/core/exec/megatron_world.h"
 #include "tests/crash/storage_model.h"
@@ -256,7 +257,11 @@ class CrashStatesTest : public testing::Test {
       if (!world->ranks.empty()) wanted.push_back(world);
     }
     const auto found = exec::test::megatron_finds_none_or(*runtime_, place(tree), wanted);
-    return found ? "" : fmt::format("I3: {}", found.message());
+    if (!found) return fmt::format("I3: {}", found.message());
+    if (!options_.lists_digests || !tree.contains("ckpt/metadata.json")) return "";
+    const auto listed = format::megatron::compare_listed(place(tree));
+    if (!listed.ok()) return "I3: " + listed.status().to_string();
+    return listed->empty() ? "" : "I3: " + listed->front().to_string();
   }
 
   // I5.

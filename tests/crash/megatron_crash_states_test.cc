@@ -8,6 +8,8 @@
 namespace shardwright::crash {
 namespace {
 
+using Log = std::vector<LoggedCall>;
+
 class MegatronTest : public CrashStatesTest {
  protected:
   MegatronTest() {
@@ -36,9 +38,29 @@ TEST_F(MegatronTest, NoStateAfterACrashLosesWhatWasCommittedOrIsAMixture) {
   EXPECT_GE(states_, 250U);
 }
 
+// With integrity.json: what the marker vouches for has the digests that stand there.
+TEST_F(MegatronTest, NoStateAfterACrashHasDigestsOfOtherFiles) {
+  options_.lists_digests = true;
+  for (const int32_t ranks : {1, 2}) {
+    const Workload workload = record(fmt::format("overwrite by {}", ranks), two_worlds(ranks));
+    EXPECT_EQ(check(workload, 4096), "");
+  }
+  EXPECT_GE(states_, 100U);
+  const Spoil integrity_too_late = [](Log* log, size_t after) {
+    const size_t commit = find_call(*log, after, Operation::kCommit, "publish");
+    const size_t put = find_call(*log, commit, Operation::kCommit, "ckpt/integrity.json");
+    move_before(log, find_call(*log, put, Operation::kCommit, "metadata.json"), put);
+  };
+  const Mutants mutants = {
+      {"the copy of the digests is not synced",
+       [](Log* log, size_t after) { drop(log, after, Operation::kSync, "integrity.json."); }},
+      {"the marker is there before the digests", integrity_too_late},
+  };
+  expect_found(mutants, "publish");
+}
+
 // Takes the sync of names away that follows a call.
-void drop_sync_behind(std::vector<LoggedCall>* log, size_t after, Operation operation,
-                      std::string_view part) {
+void drop_sync_behind(Log* log, size_t after, Operation operation, std::string_view part) {
   const size_t call = find_call(*log, after, operation, part);
   const size_t sync = find_call(*log, call, Operation::kSyncPrefix, "ckpt");
   ASSERT_LT(sync, log->size()) << "the mutant changes nothing";
@@ -46,7 +68,6 @@ void drop_sync_behind(std::vector<LoggedCall>* log, size_t after, Operation oper
 }
 
 TEST_F(MegatronTest, EveryMutantOfTheProtocolIsFound) {
-  using Log = std::vector<LoggedCall>;
   const auto unsynced = [](const char* part) -> Spoil {
     return [part](Log* log, size_t after) { drop(log, after, Operation::kSync, part); };
   };

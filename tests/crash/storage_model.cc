@@ -8,7 +8,8 @@ namespace shardwright::crash {
 bool is_manifest(const std::string& key) {
   return key.ends_with("manifest.shw") || key.ends_with(".safetensors.index.json") ||
          key.ends_with(".metadata") || key.ends_with(".shardwright.publish") ||
-         key.ends_with("metadata.json") || key.ends_with("common.pt");
+         key.ends_with("metadata.json") || key.ends_with("common.pt") ||
+         key.ends_with("integrity.json");
 }
 
 void StorageModel::write(File* file, const LoggedCall& call) const {

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directories in the format `megatron`, as unmodified megatron-core reads them, and the other way round."""
+import hashlib
+import json
+
 import pytest
 import shardwright
 import shardwright.torch
+import shardwright.torch.megatron
 import torch
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -113,3 +117,51 @@ def test_both_forms_of_the_common_state_are_read_again(tmp_path, common):
         assert ("common.iteration" in names) == (common == "file") and ("common_state/shard_0_1" in names) == (common == "object")
         report = checkpoint.verify(deep=True).to_dict()
         assert report["digests"] and not report["damage"]
+
+
+# ---- integrity.json ----
+
+def listed(path):
+    said = json.loads((path / "integrity.json").read_text())
+    assert said["algorithm"] == "sha256"
+    return said["files"]
+
+
+def hashed(path):
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in path.iterdir()
+            if file.name not in (".lock", "integrity.json")}
+
+
+def test_a_save_lists_the_sha256_of_what_lies_there(original, one_rank, tmp_path):
+    path = tmp_path / "c"
+    for number, common in ((1, "file"), (2, "object")):
+        ours(path, number, common=COMMON)
+        assert not (path / "integrity.json").exists()
+        shardwright.torch.save({"common": COMMON, "decoder._extra_state/shard_0_1": [{"amax": number}]} | tensors(number), path,
+                               format="megatron", common=common, integrity="sha256")
+        assert listed(path) == hashed(path) and len(listed(path)) == 5
+        shardwright.torch.megatron.verify_integrity_manifest(path)
+        if common == "file":
+            assert_loads(original, path, number)
+    with pytest.raises(shardwright.errors.InvalidArgumentError, match="integrity"):
+        shardwright.torch.save(tensors(1), tmp_path / "native", integrity="sha256")
+
+
+def test_a_conversion_lists_them_and_a_damaged_byte_is_named(tmp_path):
+    shardwright.torch.save(tensors(9), tmp_path / "native")
+    path = tmp_path / "c"
+    shardwright.convert(tmp_path / "native", path, format="megatron", integrity="sha256")
+    assert listed(path) == hashed(path)
+    for file in path.iterdir():
+        if file.name in (".lock", ".metadata", "integrity.json", "metadata.json"):
+            continue
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with shardwright.open(path) as checkpoint:
+            damage = checkpoint.verify(deep=True).to_dict()["damage"]
+        assert any(file.name in each["file"] for each in damage), file.name
+        with pytest.raises(shardwright.torch.megatron.CheckpointingException, match=file.name.replace(".", r"\.")):
+            shardwright.torch.megatron.verify_integrity_manifest(path)
+        file.write_bytes(whole)
+    with shardwright.open(path) as checkpoint:
+        assert not checkpoint.verify(deep=True).to_dict()["damage"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of the newer megatron-core in a process of its own: `save FOLDER` or `load FOLDER VALUES`. It is in front of the
+"""One call of the newer megatron-core in a process of its own: `save FOLDER` or `load FOLDER VALUES [verify]`. It is in front of the
 other one in PYTHONPATH, and runs without a GPU: two functions of torch.cuda are replaced."""
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ def main():
     else:
         expected = torch.load(sys.argv[3])
         state = {name: described(name, torch.zeros_like(value)) for name, value in expected.items()}
-        found = dist_checkpointing.load(state, folder)
+        found = dist_checkpointing.load(state, folder, verify_integrity="verify" in sys.argv)
         for name, value in expected.items():
             assert found[name].dtype == value.dtype and torch.equal(found[name], value), name
         print("iteration", found.get("iteration"))

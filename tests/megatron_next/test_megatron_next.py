@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import shardwright
+import shardwright.torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from next_worker import tensors  # noqa: E402: it stands beside this file
@@ -35,9 +36,9 @@ def call(*words):
     return done.stdout
 
 
-def check_load(folder, expected, tmp_path):
+def check_load(folder, expected, tmp_path, *words):
     torch.save(expected, tmp_path / "expected.pt")
-    return call("load", folder, tmp_path / "expected.pt")
+    return call("load", folder, tmp_path / "expected.pt", *words)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,16 @@ def test_what_it_writes_is_read(theirs):
     with shardwright.open(theirs) as checkpoint:
         assert set(checkpoint) == set(tensors())
     assert not (theirs / "common.pt").exists()
+
+
+@pytest.mark.parametrize("common", ["file", "object"])
+def test_it_verifies_what_a_save_lists(common, tmp_path):
+    shardwright.torch.save(tensors() | {"common": {"iteration": 7}}, tmp_path / "t", format="megatron", common=common, integrity="sha256")
+    check_load(tmp_path / "t", tensors(), tmp_path, "verify")
+    data = next((tmp_path / "t").glob("__0_0.*.distcp"))
+    data.write_bytes(data.read_bytes()[:-1] + b"x")  # in the zeros behind the last record
+    with pytest.raises(AssertionError, match=data.name):
+        check_load(tmp_path / "t", tensors(), tmp_path, "verify")
 
 
 def test_what_a_reshard_of_its_checkpoint_writes_it_loads(theirs, tmp_path):

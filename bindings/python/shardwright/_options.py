@@ -22,6 +22,7 @@ Owner = Literal["balanced", "lowest_rank", "exact", "all"]
 VerifyReplicas = Literal["auto", "all", "off"]
 Format = Literal["auto", "native", "torch_dcp", "safetensors", "megatron"]
 Common = Literal["file", "object"]
+Integrity = Literal["off", "sha256"]
 OptimizerLayout = Literal["fully_reshardable", "dp_reshardable"]
 Preset = Literal["native", "hyperparallel", "torch", "megatron"]
 Missing = Literal["error", "report"]
@@ -63,12 +64,14 @@ class SaveOptions(TypedDict, total=False):
     hold: Hold | bool
     priority: Priority
     common: Common
+    integrity: Integrity
 
 
 class ConvertOptions(TypedDict, total=False):
     """Options of a conversion; docs/save-and-load.md says what they do."""
 
     common: Common
+    integrity: Integrity
     format: Format
     overwrite: Overwrite
     durability: Durability
@@ -142,6 +145,7 @@ WORDS: dict[str, dict[str, int]] = {
     "hold": _numbered(Hold),
     "priority": _numbered(Priority),
     "common": _numbered(Common),
+    "integrity": _numbered(Integrity),
     "owner": _numbered(Owner),
     "verify_replicas": _numbered(VerifyReplicas),
     "format": _numbered(Format),
@@ -235,8 +239,8 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
                "format": "native", "preset": "native", "hold": "off", "priority": "normal",
-               "common": "file"}
-_CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file"}
+               "common": "file", "integrity": "off"}
+_CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file", "integrity": "off"}
 _RESHARD_WORDS = {"optimizer": "fully_reshardable", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
                "exchange": "auto", "format": "auto", "preset": "native", "shape": "error"}

@@ -224,7 +224,7 @@ class PickleCopier {
   bool write_pairs(PickleRef value, int depth) {
     PickleCursor pairs = data_.pairs(value);
     for (PickleRef key, part; pairs.next(&key) && pairs.next(&part);) {
-      if (is_left_out(key)) continue;
+      if (is_left_out(key, depth)) continue;
       if (!write(key, depth + 1)) return false;
       if (const auto number = other_number(key, part); number.has_value()) {
         writer_.integer(*number);
@@ -258,8 +258,10 @@ class PickleCopier {
     return true;
   }
 
-  bool is_left_out(PickleRef key) const {
+  bool is_left_out(PickleRef key, int depth) const {
     if (rules_.left_out == nullptr || rules_.left_out->empty()) return false;
+    if (rules_.left_out_depth != PickleCopyRules::kAnyDepth && rules_.left_out_depth != depth)
+      return false;
     if (data_.kind(key) == PickleKind::kText) return rules_.left_out->contains(data_.text(key));
     if (data_.kind(key) != PickleKind::kObject || data_.kind(data_.state(key)) != PickleKind::kDict)
       return false;

@@ -31,6 +31,9 @@ struct PickleCopyRules {
   // Pairs of dicts that are left out: those whose key is one of these, or an object whose state has
   // it as "fqn". Null: none. Outlives the copy.
   const std::set<std::string, std::less<>>* left_out = nullptr;
+  // Of which dicts: those so many containers inside of the value; kAnyDepth = all.
+  static constexpr int kAnyDepth = -1;
+  int left_out_depth = kAnyDepth;
   // Integers that dicts have under these text keys, and what they are in the copy. Null: none.
   // Outlives the copy.
   const std::map<std::string, int64_t, std::less<>>* numbers = nullptr;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/json_writer.h"
 #include "core/base/text.h"
 #include "core/format/json_events.h"
 #include "core/integrity/digest.h"
@@ -92,25 +93,10 @@ class IntegrityTexts final : public JsonSink {
   std::map<std::string, std::string> files_;
 };
 
-Result<std::string> sha256_of(const Location& location, std::string_view name) {
-  SHW_ASSIGN_OR_RETURN(
-      const std::unique_ptr<storage::StorageObject> object,
-      location.storage->open(storage::join_key(location.prefix, name), storage::OpenOptions{}));
-  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
-  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kSha256);
-  std::vector<std::byte> part;
-  for (uint64_t done = 0; done < stat.size_bytes; done += part.size()) {
-    part.resize(static_cast<size_t>(std::min<uint64_t>(kReadBytes, stat.size_bytes - done)));
-    SHW_RETURN_IF_ERROR(object->read_at(done, part));
-    digester.update(part);
-  }
-  SHW_RETURN_IF_ERROR(object->close());
-  return to_hex(digester.finish());
-}
-
-// OK, or what is wrong with the file.
-Status compare(const Location& location, std::string_view name, std::string_view expected) {
-  const Result<std::string> found = sha256_of(location, name);
+// OK, or what is wrong with the file. lies_as: its name now.
+Status compare(const Location& location, std::string_view lies_as, std::string_view name,
+               std::string_view expected) {
+  const Result<std::string> found = sha256_of(location, lies_as);
   const auto prefix = [](std::string_view digest) { return digest.substr(0, kShownDigits); };
   if (found.status().code() == StatusCode::kNotFound)
     return data_loss(fmt::format("file '{}' is missing, {} has {}... for it", escape_text(name),
@@ -135,10 +121,45 @@ Result<std::map<std::string, std::string>> decode_integrity(std::span<const std:
   return texts.take();
 }
 
-Result<std::vector<Status>> compare_listed(const Location& location) {
+std::string encode_integrity(const std::map<std::string, std::string>& files) {
+  JsonWriter json;
+  json.begin_object().key("algorithm").text("sha256").key("files").begin_object();
+  for (const auto& [name, digest] : files) json.key(name).text(digest);
+  json.end_object().end_object();
+  return json.take();
+}
+
+std::string sha256_text(std::span<const std::byte> bytes) {
+  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kSha256);
+  digester.update(bytes);
+  return to_hex(digester.finish());
+}
+
+Result<std::string> sha256_of(const Location& location, std::string_view name) {
+  SHW_ASSIGN_OR_RETURN(
+      const std::unique_ptr<storage::StorageObject> object,
+      location.storage->open(storage::join_key(location.prefix, name), storage::OpenOptions{}));
+  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
+  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kSha256);
+  std::vector<std::byte> part;
+  for (uint64_t done = 0; done < stat.size_bytes; done += part.size()) {
+    part.resize(static_cast<size_t>(std::min<uint64_t>(kReadBytes, stat.size_bytes - done)));
+    SHW_RETURN_IF_ERROR(object->read_at(done, part));
+    digester.update(part);
+  }
+  SHW_RETURN_IF_ERROR(object->close());
+  return to_hex(digester.finish());
+}
+
+Result<std::vector<Status>> compare_listed(const Location& location, const PlacesOfNames& places) {
+  const auto place_of = [&places](std::string_view name) -> std::string_view {
+    const auto found = places.find(name);
+    return found == places.end() ? name : std::string_view(found->second);
+  };
   std::vector<Status> findings;
-  const auto bytes = storage::read_all(
-      *location.storage, storage::join_key(location.prefix, kIntegrityName), kMaxIntegrityBytes);
+  const auto bytes = storage::read_all(*location.storage,
+                                       storage::join_key(location.prefix, place_of(kIntegrityName)),
+                                       kMaxIntegrityBytes);
   if (bytes.status().code() == StatusCode::kNotFound) return findings;
   SHW_RETURN_IF_ERROR(bytes.status());
   const auto files = decode_integrity(*bytes);
@@ -148,7 +169,9 @@ Result<std::vector<Status>> compare_listed(const Location& location) {
   }
   SHW_RETURN_IF_ERROR(files.status());
   for (const auto& [name, expected] : *files) {
-    Status found = compare(location, name, expected);
+    const std::string_view lies_as = place_of(name);
+    if (lies_as.empty()) continue;
+    Status found = compare(location, lies_as, name, expected);
     if (!found.ok() && found.code() != StatusCode::kDataLoss) return found;
     if (!found.ok()) findings.push_back(std::move(found));
   }

@@ -143,10 +143,7 @@ class MegatronCheckpoint final : public OpenedCheckpoint {
   Status check_checksums(uint32_t file) const override {
     return ask_part(file, &OpenedCheckpoint::check_checksums);
   }
-  // A journal that is followed has none: integrity.json beside it is that of the checkpoint before.
-  Result<std::vector<Status>> check_listed_files() const override {
-    return journal_.empty() ? compare_listed(location_) : std::vector<Status>();
-  }
+  Result<std::vector<Status>> check_listed_files() const override;
   Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
                            std::span<const std::byte> bytes) const override {
@@ -287,6 +284,18 @@ Status MegatronCheckpoint::locate(std::span<const StoredItem> items) const {
     if (item.number < end) of_data.push_back(item);
   }
   return data().locate(of_data);
+}
+
+// Beside a journal that is followed lies what it puts in place, and what it takes away.
+Result<std::vector<Status>> MegatronCheckpoint::check_listed_files() const {
+  if (journal_.empty()) return compare_listed(location_);
+  SHW_ASSIGN_OR_RETURN(const Names names, names_of(journal_));
+  if (!names.publication->has_integrity) return std::vector<Status>();
+  return compare_listed(location_, {{std::string(kIntegrityName),
+                                     pending_name(kIntegrityName, names.publication->generation)},
+                                    {std::string(torch_dcp::kIndexName), names.index},
+                                    {std::string(kCommonName), names.common},
+                                    {std::string(kMarkerName), ""}});
 }
 
 Status MegatronCheckpoint::check_manifest() const {

@@ -6,12 +6,16 @@
 // settle (publication.h) does the rest.
 #include "core/format/megatron/megatron_saving.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "core/base/text.h"
 #include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
@@ -19,6 +23,7 @@
 #include "core/format/megatron/unsharded_items.h"
 #include "core/format/other_formats.h"
 #include "core/format/torch_dcp/dcp_generation.h"
+#include "core/format/torch_dcp/entry_removal.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_dcp/torch_dcp_saving.h"
@@ -55,9 +60,7 @@ class MegatronGeneration final : public GenerationWriter {
   Status check_written(const plan::WriteResult& result) const override {
     return data_.check_written(result);
   }
-  Status encode(std::span<const plan::WriteResult> results, int64_t created_unix_ns) override {
-    return data_.encode(results, created_unix_ns);
-  }
+  Status encode(std::span<const plan::WriteResult> results, int64_t created_unix_ns) override;
   Result<std::unique_ptr<storage::StorageObject>> open_commit() override;
   uint64_t file_count() const override { return data_.file_count(); }
   uint64_t file_bytes() const override { return data_.file_bytes(); }
@@ -67,6 +70,9 @@ class MegatronGeneration final : public GenerationWriter {
  private:
   Status take(torch_dcp::IndexParts* parts);
   Status write_pending(std::string_view name, std::span<const std::byte> bytes) const;
+  void list(std::string_view name, std::span<const std::byte> bytes) {
+    if (settings_.lists_digests) listed_[std::string(name)] = sha256_text(bytes);
+  }
   std::string_view generation() const { return data_.parts().generation; }
 
   const Location location_;
@@ -74,11 +80,13 @@ class MegatronGeneration final : public GenerationWriter {
   const bool has_own_object_;  // of the common state
   torch_dcp::DcpGeneration data_;
   std::optional<std::vector<std::byte>> common_;  // of common.pt
+  std::map<std::string, std::string> listed_;     // in integrity.json: names and SHA-256
 };
 
 Status MegatronGeneration::make(std::string_view generation, Existing existing) {
   const std::string copies[] = {pending_name(torch_dcp::kIndexName, generation),
                                 pending_name(kCommonName, generation), common_file(generation),
+                                pending_name(kIntegrityName, generation),
                                 pending_name(kJournalName, generation)};
   SHW_RETURN_IF_ERROR(data_.make(generation, existing));
   for (const std::string& name : copies) {
@@ -101,9 +109,30 @@ Status MegatronGeneration::take(torch_dcp::IndexParts* parts) {
     return {};
   }
   const std::string file = common_file(generation());
+  list(file, common);
   SHW_RETURN_IF_ERROR(torch_dcp::write_beside(
       location_, {key_of(location_, file), common, generation()}, settings_));
   return add_common_object(common, {file, settings_.digests}, parts);
+}
+
+// Files of ranks were hashed while they were written, all others are in memory here.
+Status MegatronGeneration::encode(std::span<const plan::WriteResult> results,
+                                  int64_t created_unix_ns) {
+  SHW_RETURN_IF_ERROR(data_.encode(results, created_unix_ns));
+  if (!settings_.lists_digests) return {};
+  for (const plan::WriteResult& result : results) {
+    if (!result.has_file) continue;
+    if (result.file_sha256.empty())
+      return internal_error(fmt::format("rank {} has not hashed its file", result.rank))
+          .with_detail("rank", fmt::to_string(result.rank));
+    listed_[torch_dcp::data_file_name(result.rank, generation())] = to_hex(result.file_sha256);
+  }
+  const std::string_view marker = marker_text({common_.has_value()});
+  list(kMarkerName, std::as_bytes(std::span(marker)));
+  list(torch_dcp::kIndexName, data_.index_bytes());
+  list(torch_dcp::digests_file_name(generation()), data_.sidecar_bytes());
+  if (common_.has_value()) list(kCommonName, *common_);
+  return {};
 }
 
 Status MegatronGeneration::write_pending(std::string_view name,
@@ -124,6 +153,13 @@ Result<std::unique_ptr<storage::StorageObject>> MegatronGeneration::open_commit(
     publication.common = pending_file(*common_);
     SHW_RETURN_IF_ERROR(write_pending(kCommonName, *common_));
   }
+  if (settings_.lists_digests) {
+    const std::string text = encode_integrity(listed_);
+    const auto bytes = std::as_bytes(std::span(text));
+    publication.has_integrity = true;
+    publication.integrity = pending_file(bytes);
+    SHW_RETURN_IF_ERROR(write_pending(kIntegrityName, bytes));
+  }
   SHW_RETURN_IF_ERROR(write_pending(torch_dcp::kIndexName, data_.index_bytes()));
   const std::vector<std::byte> journal = encode_publication(publication);
   return torch_dcp::write_invisible(
@@ -135,6 +171,7 @@ class MegatronWriter final : public FormatWriter {
   std::string_view name() const override { return kFormatName; }
   bool keeps_digests() const override { return data().keeps_digests(); }
   bool plans_object_bytes() const override { return data().plans_object_bytes(); }
+  bool lists_digests() const override { return true; }
   std::string commit_key(const Location& location) const override {
     return key_of(location, kJournalName);
   }
@@ -148,6 +185,8 @@ class MegatronWriter final : public FormatWriter {
   Status settle(const Location& location) const override { return megatron::settle(location); }
   Result<CurrentCheckpoint> read_current(const Location& location) const override;
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
+  Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                      bool apply) const override;
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,
@@ -205,6 +244,39 @@ Result<std::vector<GenerationInfo>> MegatronWriter::list_generations(
         return Status();
       }));
   return found.take();
+}
+
+// integrity.json goes before what it lists changes, and comes back when all is done.
+Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
+                                                    const EntryNameRule& goes, bool apply) const {
+  SHW_ASSIGN_OR_RETURN(const auto publication, read_publication(location));
+  if (publication.has_value()) {
+    return failed_precondition(
+               "a save was killed here before all of it was in place; gc, or a "
+               "removal that is applied, finishes it first")
+        .with_detail("file", kJournalName);
+  }
+  SHW_ASSIGN_OR_RETURN(EntryRemoval removal, data().remove_entries(location, goes, false));
+  if (!apply || removal.entries.empty()) return removal;
+  const std::string key = key_of(location, kIntegrityName);
+  const auto bytes = storage::read_all(*location.storage, key, kMaxIntegrityBytes);
+  if (bytes.status().code() == StatusCode::kNotFound)
+    return data().remove_entries(location, goes, true);
+  SHW_RETURN_IF_ERROR(bytes.status());
+  SHW_ASSIGN_OR_RETURN(auto listed, decode_integrity(*bytes));
+  SHW_RETURN_IF_ERROR(location.storage->remove(key));
+  bool supported = false;
+  SHW_RETURN_IF_ERROR(location.storage->sync_prefix(location.prefix, &supported));
+  SHW_ASSIGN_OR_RETURN(removal, data().remove_entries(location, goes, true));
+  for (const EntryRemoval::Part& file : removal.files) listed.erase(file.name);
+  for (auto& [name, digest] : listed) {
+    if (name != torch_dcp::kIndexName && !torch_dcp::is_digests_file(name)) continue;
+    SHW_ASSIGN_OR_RETURN(digest, sha256_of(location, name));
+  }
+  const std::string text = encode_integrity(listed);
+  SHW_RETURN_IF_ERROR(
+      torch_dcp::put_in_place(location, kIntegrityName, std::as_bytes(std::span(text))));
+  return removal;
 }
 
 Result<std::unique_ptr<GenerationWriter>> MegatronWriter::begin(

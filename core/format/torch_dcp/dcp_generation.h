@@ -62,6 +62,8 @@ class DcpGeneration final : public GenerationWriter {
   std::span<const std::byte> index_bytes() const { return std::as_bytes(std::span(index_.bytes)); }
   // Of an object beside those of the ranks, which the generation takes with it when it goes.
   void add_part(std::string key) { parts_.keys.push_back(std::move(key)); }
+  // After encode: what write_sidecar writes, beside the index.
+  std::span<const std::byte> sidecar_bytes() const { return sidecar_; }
   Status write_sidecar() const;
 
  private:

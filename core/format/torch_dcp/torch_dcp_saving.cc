@@ -10,6 +10,7 @@
 #include "core/format/other_formats.h"
 #include "core/format/torch_dcp/dcp_generation.h"
 #include "core/format/torch_dcp/dcp_index.h"
+#include "core/format/torch_dcp/entry_removal.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/index_writer.h"
 #include "core/format/torch_dcp/rank_items.h"
@@ -54,6 +55,10 @@ class TorchDcpWriter final : public FormatWriter {
   }
   Result<CurrentCheckpoint> read_current(const Location& location) const override;
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
+  Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                      bool apply) const override {
+    return torch_dcp::remove_entries(location, goes, apply);
+  }
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,
@@ -119,7 +124,7 @@ Result<std::unique_ptr<GenerationWriter>> TorchDcpWriter::begin(
 // A file that is written once from its beginning to its end has its checksums behind.
 Result<std::vector<FileLayout>> TorchDcpWriter::lay_out(const Location& location,
                                                         const RankContents& contents) const {
-  const bool in_order = !storage::offers(*location.storage, storage::kPositionalWrite);
+  const bool in_order = is_written_in_order(*location.storage, contents);
   SHW_ASSIGN_OR_RETURN(FileLayout layout,
                        lay_out_items(contents, in_order ? Framing::kOrdered : Framing::kAligned));
   layout.key = storage::join_key(location.prefix,

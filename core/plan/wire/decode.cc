@@ -208,10 +208,8 @@ Result<WriteResult> copy_body(const wire::WriteResult* body) {
   result.index_digest = wire::decode_digest(body->index_digest());
   result.payload_bytes = body->payload_bytes();
   result.directory_sync_supported = !body->directory_sync_unsupported();
-  if (body->details() != nullptr) {
-    const auto details = std::as_bytes(std::span(body->details()->data(), body->details()->size()));
-    result.details.assign(details.begin(), details.end());
-  }
+  result.details = copy_column<std::byte>(body->details());
+  result.file_sha256 = copy_column<std::byte>(body->file_sha256());
   return result;
 }
 

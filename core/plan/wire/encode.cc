@@ -142,16 +142,18 @@ Result<Bytes> encode(const LoadPlan& plan) {
 }
 
 Result<Bytes> encode(const WriteResult& result) {
-  const uint64_t bytes = result.generation.size() + result.details.size();
+  const uint64_t bytes =
+      result.generation.size() + result.details.size() + result.file_sha256.size();
   return encode_body(bytes, "the write result", [&](FlatBufferBuilder* builder) {
     const auto generation = numbers_of<uint8_t>(builder, result.generation);
     const auto details = numbers_of<uint8_t>(builder, result.details);
+    const auto file_sha256 = numbers_of<uint8_t>(builder, result.file_sha256);
     const wire::Digest plan_digest = encode_digest(result.plan_digest);
     const wire::Digest index_digest = encode_digest(result.index_digest);
     return wire::CreateWriteResult(*builder, result.rank, generation, &plan_digest, result.has_file,
                                    result.file_bytes, result.index_position, result.index_bytes,
                                    &index_digest, result.payload_bytes,
-                                   !result.directory_sync_supported, details);
+                                   !result.directory_sync_supported, details, file_sha256);
   });
 }
 

@@ -144,6 +144,9 @@ std::vector<std::string> findings_of(const WriteResult& result, size_t limit) {
   if (!result.has_file && (result.file_bytes | result.index_position | result.index_bytes) != 0) {
     findings.add("a result without a file describes one");
   }
+  const size_t digest_bytes = result.file_sha256.size();
+  if (digest_bytes != 0 && (digest_bytes != kSha256Bytes || !result.has_file))
+    findings.add("a SHA-256 of {} bytes is that of no file", digest_bytes);
   if (result.payload_bytes > kMaxFileBytes)
     findings.add("{} bytes of payload", result.payload_bytes);
   return findings.take();

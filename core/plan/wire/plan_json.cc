@@ -90,7 +90,7 @@ class PlanJson {
         "index_position", result.index_position, "index_bytes", result.index_bytes, "index_digest",
         to_hex(result.index_digest), "payload_bytes", result.payload_bytes,
         "directory_sync_supported", result.directory_sync_supported, "details_bytes",
-        result.details.size());
+        result.details.size(), "file_sha256", to_hex(result.file_sha256));
   }
 
   void add(const WantList& list) {

@@ -34,6 +34,8 @@ enum class PlanKind : int32_t {
 };
 using Bytes = std::vector<std::byte>;
 
+inline constexpr size_t kSha256Bytes = 32;
+
 // What a rank wrote; travels to the coordinator before the commit.
 struct WriteResult {
   int32_t rank = 0;
@@ -46,7 +48,8 @@ struct WriteResult {
   Digest128 index_digest{};
   uint64_t payload_bytes = 0;  // of all items
   bool directory_sync_supported = true;
-  std::vector<std::byte> details;  // of the format: what only the rank knows, such as places
+  std::vector<std::byte> details;      // of the format: what only the rank knows, such as places
+  std::vector<std::byte> file_sha256;  // of all bytes of the file; empty = was not asked for
 };
 
 Result<Bytes> encode(const LocalPlan& plan);

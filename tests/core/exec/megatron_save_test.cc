@@ -6,10 +6,12 @@
 // puts all in order.
 #include <atomic>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "core/exec/housekeeping.h"
+#include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/publication.h"
 #include "core/storage/backends.h"
 #include "tests/core/exec/megatron_world.h"
@@ -30,7 +32,7 @@ class MegatronSave : public testing::Test {
   format::Location location() const { return {memory_, "ckpt"}; }
   Status save(const World& world, std::shared_ptr<storage::Storage> storage = nullptr) {
     const format::Location place{storage == nullptr ? memory_ : std::move(storage), "ckpt"};
-    const auto saved = save_world(*runtime_, world, place, megatron_options());
+    const auto saved = save_world(*runtime_, world, place, options_);
     agreed_code(saved);
     return saved.front().status();
   }
@@ -39,7 +41,24 @@ class MegatronSave : public testing::Test {
     if (found) found = megatron_finds(*runtime_, location(), world);
     if (found && memory_->stat("ckpt/.shardwright.publish").ok())
       return testing::AssertionFailure() << "the journal is still there";
-    return found;
+    if (found && memory_->stat("ckpt/integrity.json").ok() != options_.lists_digests)
+      return testing::AssertionFailure() << "integrity.json is there, or is not";
+    return found ? listed_files_are_whole() : found;
+  }
+  // What integrity.json says, for our readers and for those that know Megatron's files alone.
+  testing::AssertionResult listed_files_are_whole() {
+    const auto opened = Checkpoint::open(*runtime_, location());
+    if (opened.ok()) {
+      const auto verified = (*opened)->verify(true, CallContext());
+      if (!verified.ok()) return testing::AssertionFailure() << verified.status().to_string();
+      if (!verified->damage.empty())
+        return testing::AssertionFailure() << verified->damage.front().message;
+    }
+    if (!memory_->stat("ckpt/metadata.json").ok()) return testing::AssertionSuccess();
+    const auto findings = megatron::compare_listed(location());
+    if (!findings.ok()) return testing::AssertionFailure() << findings.status().to_string();
+    if (findings->empty()) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << findings->front().to_string();
   }
   std::vector<std::byte> get(const std::string& key) const {
     return *storage::read_all(*memory_, key, uint64_t{1} << 30);
@@ -47,6 +66,13 @@ class MegatronSave : public testing::Test {
   std::string text_of(const std::string& key) const {
     const std::vector<std::byte> bytes = get(key);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  void put(const std::string& key, std::span<const std::byte> bytes) {
+    ASSERT_TRUE(memory_->remove(key).ok());
+    storage::OpenOptions create;
+    create.mode = storage::OpenMode::kCreateVisible;
+    const auto object = memory_->open(key, create);
+    ASSERT_TRUE(object.ok() && (*object)->write_at(0, bytes).ok() && (*object)->close().ok());
   }
   std::shared_ptr<const Checkpoint> open() {
     auto opened = Checkpoint::open(*runtime_, location());
@@ -70,6 +96,7 @@ class MegatronSave : public testing::Test {
 
   std::unique_ptr<Runtime> runtime_ = make_runtime(1);
   std::shared_ptr<storage::Storage> memory_ = storage::make_memory_storage();
+  SaveOptions options_ = megatron_options();
 };
 
 TEST_F(MegatronSave, IsWhatMegatronFindsAndNothingElseIsLeft) {
@@ -138,6 +165,65 @@ TEST_F(MegatronSave, KeepsTheCommonStateAmongTheDataWhereThatIsWanted) {
   ASSERT_TRUE(save(make_megatron_world(1, 2)).ok());
   EXPECT_TRUE(is_settled(make_megatron_world(1, 2)));
   EXPECT_EQ(keys_at(location()).size(), 5U);
+}
+
+// Common state as a file and as an object, many blocks, ranks that write nothing: what was hashed
+// while it was written is what lies there.
+TEST_F(MegatronSave, ListsTheSha256OfEachFileWhereThatIsWanted) {
+  options_.lists_digests = true;
+  for (const bool as_object : {false, true}) {
+    for (const World& world : {make_megatron_world(3, 1), make_world(3, 2)}) {
+      options_.common_as_object = as_object;
+      ASSERT_TRUE(save(world).ok());
+      std::set<std::string> names;
+      const auto files = megatron::decode_integrity(get("ckpt/integrity.json"));
+      ASSERT_TRUE(files.ok()) << files.status().to_string();
+      for (const auto& [name, digest] : *files) names.insert("ckpt/" + name);
+      std::set<std::string> expected;
+      for (const std::string& key : keys_at(location())) expected.insert(key);
+      expected.erase("ckpt/integrity.json");
+      EXPECT_EQ(names, expected);
+      EXPECT_TRUE(listed_files_are_whole());
+      EXPECT_TRUE(stores(*runtime_, location(), world) || as_object);
+    }
+  }
+  options_ = megatron_options();
+  ASSERT_TRUE(save(make_megatron_world(1, 3)).ok());
+  EXPECT_TRUE(is_settled(make_megatron_world(1, 3)));
+}
+
+TEST_F(MegatronSave, SaysWhichListedFileIsDamaged) {
+  options_.lists_digests = true;
+  ASSERT_TRUE(save(make_megatron_world(2, 1)).ok());
+  for (const std::string& key : keys_at(location())) {
+    const std::string name = key.substr(5);
+    if (name == "integrity.json" || name == ".metadata" || name == "metadata.json") continue;
+    std::vector<std::byte> bytes = get(key);
+    bytes.back() ^= std::byte{1};
+    put(key, bytes);
+    const auto findings = megatron::compare_listed(location());
+    ASSERT_TRUE(findings.ok() && findings->size() == 1) << name;
+    EXPECT_EQ(findings->front().detail("file"), name);
+    // A common state that is cut is found when it is opened.
+    const auto opened = Checkpoint::open(*runtime_, location());
+    const Status said =
+        opened.ok() ? (*opened)->verify(true, CallContext()).status() : opened.status();
+    EXPECT_EQ(said.code(), StatusCode::kDataLoss) << name;
+    EXPECT_TRUE(said.detail("file").ends_with(name)) << said.to_string();
+    bytes.back() ^= std::byte{1};
+    put(key, bytes);
+  }
+  EXPECT_TRUE(listed_files_are_whole());
+}
+
+TEST_F(MegatronSave, OtherFormatsRefuseAListOfDigests) {
+  options_.lists_digests = true;
+  for (const char* const format : {"native", "torch-dcp", "safetensors"}) {
+    options_.format = format;
+    const Status refused = save(make_small_world(1, 1));
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.to_string();
+    EXPECT_EQ(refused.detail("option"), "integrity");
+  }
 }
 
 TEST_F(MegatronSave, RefusesACommonStateThatIsNone) {
@@ -210,13 +296,14 @@ void MegatronSave::fail_at_each_call(bool overwrites, bool goes_on) {
     const World* const both[] = {&new_world, &old_world};
     EXPECT_TRUE(megatron_finds_none_or(*runtime_, location(), {both, overwrites ? 2U : 1U}))
         << what;
+    EXPECT_TRUE(listed_files_are_whole()) << what;
     ASSERT_TRUE(save(next_world).ok()) << what;
     EXPECT_TRUE(is_settled(next_world)) << what;
     GcOptions collect;
     collect.apply = true;
     collect.grace_ns = -1;
     EXPECT_TRUE(collect_garbage(*runtime_, location(), collect).ok()) << what;
-    EXPECT_EQ(keys_at(location()).size(), 5U) << what;
+    EXPECT_EQ(keys_at(location()).size(), options_.lists_digests ? 6U : 5U) << what;
   }
   EXPECT_GT(committed, 8) << "a save has steps behind its commit";
   EXPECT_GT(calls - committed, 12) << "and more before it";
@@ -235,6 +322,16 @@ TEST_F(MegatronSave, AnOverwriteThatFailsAtAnyCallLeavesTheOldOrTheNewOne) {
 }
 
 TEST_F(MegatronSave, AnOverwriteThatEndsAtAnyCallLeavesTheOldOrTheNewOne) {
+  fail_at_each_call(true, true);
+}
+
+TEST_F(MegatronSave, AnOverwriteWithDigestsThatFailsAtAnyCallLeavesTheOldOrTheNewOne) {
+  options_.lists_digests = true;
+  fail_at_each_call(true, false);
+}
+
+TEST_F(MegatronSave, AnOverwriteWithDigestsThatEndsAtAnyCallLeavesTheOldOrTheNewOne) {
+  options_.lists_digests = true;
   fail_at_each_call(true, true);
 }
 

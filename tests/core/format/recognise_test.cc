@@ -167,6 +167,25 @@ TEST_F(Recognition, PointsFromARunToItsSteps) {
   EXPECT_FALSE(status.detail("hint").empty());
 }
 
+TEST_F(Recognition, NamesTheIterationsOfARunOfMegatron) {
+  put("latest_checkpointed_iteration.txt", "300\n");
+  const Status none = open();
+  EXPECT_EQ(none.code(), StatusCode::kInvalidArgument) << none.to_string();
+  EXPECT_NE(std::string(none.message()).find("names 300"), std::string::npos) << none.message();
+  for (const char* const number : {"0000100", "0000300", "0000200", "x"})
+    put(std::string("iter_") + number + "/.metadata");
+  const Status status = open();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+  EXPECT_NE(std::string(status.message()).find("iter_0000100, iter_0000200, iter_0000300"),
+            std::string::npos)
+      << status.message();
+  EXPECT_NE(status.detail("hint").find("prefix/iter_0000300"), std::string_view::npos)
+      << status.detail("hint");
+  for (int i = 0; i < 9; ++i) put("iter_000090" + std::to_string(i) + "/.metadata");
+  EXPECT_NE(std::string(open().message()).find("12 checkpoints of a run, one per step: ..., iter_"),
+            std::string::npos);
+}
+
 TEST_F(Recognition, CallsAManifestThatIsNoneDamaged) {
   put("manifest.shw", "this is no manifest at all, but it has the name");
   EXPECT_EQ(open().code(), StatusCode::kDataLoss);

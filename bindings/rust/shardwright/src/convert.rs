@@ -5,7 +5,7 @@ use crate::cancellation::Cancellation;
 use crate::context::Context;
 use crate::error::Result;
 use crate::limits::deadline_ns;
-use crate::options::{Common, Durability, Format, Overwrite, cancellation_handle, options};
+use crate::options::{Common, Durability, Format, Integrity, Overwrite, cancellation_handle, options};
 use crate::report::Report;
 use crate::workflow::{CLocation, Location};
 use shardwright_sys::{ffi, raw};
@@ -24,6 +24,8 @@ pub struct ConvertOptions {
     pub compare: bool = true,
     /// Where Megatron's format keeps the common state.
     pub common: Common,
+    /// Whether Megatron's format lists the SHA-256 of each file; other formats refuse it.
+    pub integrity: Integrity,
     /// Worker threads; 0 = all of the context.
     pub threads: u32,
     /// Mode of new files; 0 = 0666 and the umask.
@@ -48,6 +50,7 @@ impl ConvertOptions {
         c.flags = if self.compare { 0 } else { ffi::SHW_CONVERT_WITHOUT_COMPARISON as u32 };
         c.format = self.format as i32;
         c.common = self.common as i32;
+        c.integrity = self.integrity as i32;
         c.overwrite = self.overwrite as i32;
         c.durability = self.durability as i32;
         c.threads = self.threads;

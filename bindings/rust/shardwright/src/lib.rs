@@ -88,8 +88,8 @@ pub use object_batch::{ObjectBatch, ObjectSpec};
 pub use object_key::ObjectKey;
 pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, Common, Cover, Durability, Exchange, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions, Overwrite,
-    Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, Common, Cover, Durability, Exchange, Format, Integrity, Kind, LoadOptions, MatchOrder, Missing, OpenOptions,
+    Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};

@@ -243,6 +243,15 @@ choice! {
     }
 }
 choice! {
+    /// Whether Megatron's format lists the SHA-256 of each file in `integrity.json`.
+    Integrity {
+        /// There is no list.
+        #[default] Off = SHW_INTEGRITY_OFF, "off";
+        /// With a list, from hashes that are made while files are written.
+        Sha256 = SHW_INTEGRITY_SHA256, "sha256";
+    }
+}
+choice! {
     /// Where large reads go, of storage that has direct I/O.
     ReadPath {
         /// What lies in the page cache is copied from there, the rest comes from the device round it.
@@ -369,6 +378,8 @@ pub struct SaveOptions {
     pub priority: Priority = Priority::Normal,
     /// Where Megatron's format keeps the common state.
     pub common: Common = Common::File,
+    /// Whether Megatron's format lists the SHA-256 of each file; other formats refuse it.
+    pub integrity: Integrity = Integrity::Off,
     /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cancellation: Option<Cancellation>,
@@ -487,6 +498,7 @@ impl SaveOptions {
         c.hold = if self.hold { ffi::SHW_HOLD_ON } else { ffi::SHW_HOLD_OFF } as i32;
         c.priority = self.priority as i32;
         c.common = self.common as i32;
+        c.integrity = self.integrity as i32;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
         c.cancellation = cancellation_handle(&self.cancellation);

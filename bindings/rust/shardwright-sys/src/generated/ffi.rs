@@ -359,6 +359,8 @@ pub const SHW_VERIFY_REPLICAS_ALL: i32 = 1;
 pub const SHW_VERIFY_REPLICAS_OFF: i32 = 2;
 pub const SHW_COMMON_FILE: i32 = 0;
 pub const SHW_COMMON_OBJECT: i32 = 1;
+pub const SHW_INTEGRITY_OFF: i32 = 0;
+pub const SHW_INTEGRITY_SHA256: i32 = 1;
 pub const SHW_FORMAT_AUTO: i32 = 0;
 pub const SHW_FORMAT_NATIVE: i32 = 1;
 pub const SHW_FORMAT_TORCH_DCP: i32 = 2;
@@ -376,6 +378,8 @@ pub const SHW_READ_PATH_DIRECT: i32 = 1;
 pub const SHW_READ_PATH_BUFFERED: i32 = 2;
 pub const SHW_VERIFY_DEEP: u64 = 1;
 pub const SHW_GC_APPLY: u64 = 1;
+pub const SHW_REMOVE_APPLY: u64 = 1;
+pub const SHW_REMOVE_WHOLE_PARTS: u64 = 2;
 pub const SHW_CHECKPOINT_OPTIONS_SIZE_V1: u32 = 40;
 pub const SHW_DIGEST_XXH3: i32 = 0;
 pub const SHW_DIGEST_SHA256: i32 = 1;
@@ -1351,7 +1355,7 @@ pub struct shw_save_options {
     pub hold: i32,
     pub priority: i32,
     pub common: i32,
-    pub reserved0: u32,
+    pub integrity: i32,
 }
 
 #[repr(C)]
@@ -1467,6 +1471,8 @@ pub struct shw_convert_options {
     pub max_shard_size: u64,
     pub deadline_ns: i64,
     pub cancellation: *mut shw_cancellation,
+    pub integrity: i32,
+    pub reserved0: u32,
 }
 
 #[repr(C)]
@@ -2671,6 +2677,16 @@ unsafe extern "C" {
         storage: *mut shw_storage,
         path: *const c_char,
         grace_ns: i64,
+        flags: u64,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty), as they stand in its index, and the files that hold nothing else. All else that the index says stays. The index without them is durable before a file goes; digests and integrity.json follow it. The report lists the entries as removed, with the bytes that they take, and counts the files. It has the path for itself while it removes.
+    pub fn shw_checkpoint_remove(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        prefix: *const c_char,
         flags: u64,
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
@@ -5499,6 +5515,21 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
+    }
+
+    /// Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty), as they stand in its index, and the files that hold nothing else. All else that the index says stays. The index without them is durable before a file goes; digests and integrity.json follow it. The report lists the entries as removed, with the bytes that they take, and counts the files. It has the path for itself while it removes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_checkpoint_remove(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        prefix: *const c_char,
+        flags: u64,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().checkpoint_remove.unwrap_unchecked())(context, storage, path, prefix, flags, out, err) }
     }
 
     /// Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.

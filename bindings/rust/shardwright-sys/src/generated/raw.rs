@@ -1359,6 +1359,24 @@ pub unsafe fn checkpoint_gc(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty), as they stand in its index, and the files that hold nothing else. All else that the index says stays. The index without them is durable before a file goes; digests and integrity.json follow it. The report lists the entries as removed, with the bytes that they take, and counts the files. It has the path for itself while it removes.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_remove(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    prefix: *const c_char,
+    flags: u64,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_remove(context, storage, path, prefix, flags, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Lists the checkpoints step-NNNNNNNN, and iter_NNNNNNN of Megatron, below a run directory and names the newest whole one, as JSON text with "schema": 1. "tracker" is the text of Megatron's latest_checkpointed_iteration.txt and "tracked" the step that it names; "" for what is not there.
 /// # Safety
 /// As in C: pointers are valid for the call.

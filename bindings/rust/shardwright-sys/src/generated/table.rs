@@ -1833,4 +1833,15 @@ pub struct shw_api {
     >,
     pub device_type: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
     pub device_id: Option<unsafe extern "C" fn(device: *const shw_device) -> i32>,
+    pub checkpoint_remove: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            storage: *mut shw_storage,
+            path: *const c_char,
+            prefix: *const c_char,
+            flags: u64,
+            out: *mut *mut shw_report,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

@@ -16,6 +16,7 @@ public final class ConvertOptions {
     private Durability durability = Durability.FULL;
     private boolean compare = true;
     private Common common = Common.FILE;
+    private Integrity integrity = Integrity.OFF;
     private int threads;
     private int fileMode;
     private long memoryBudget;
@@ -92,6 +93,17 @@ public final class ConvertOptions {
     }
 
     /**
+     * Whether Megatron's format lists the SHA-256 of each file in integrity.json; other formats refuse it.
+     *
+     * @param value the value
+     * @return this
+     */
+    public ConvertOptions integrity(Integrity value) {
+        integrity = Objects.requireNonNull(value, "integrity");
+        return this;
+    }
+
+    /**
      * Worker threads; 0 = all of the context.
      *
      * @param value the value
@@ -155,6 +167,7 @@ public final class ConvertOptions {
         struct.flags = compare ? 0 : shw_nativeConstants.SHW_CONVERT_WITHOUT_COMPARISON;
         struct.format = format.number();
         struct.common = common.number();
+        struct.integrity = integrity.number();
         struct.overwrite = overwrite.number();
         struct.durability = durability.number();
         struct.threads = threads;

@@ -40,6 +40,7 @@ public final class SaveOptions {
     private boolean hold;
     private Priority priority = Priority.NORMAL;
     private Common common = Common.FILE;
+    private Integrity integrity = Integrity.OFF;
     private Consumer<Progress> progress;
 
     /** All defaults. */
@@ -255,6 +256,17 @@ public final class SaveOptions {
     }
 
     /**
+     * Whether Megatron's format lists the SHA-256 of each file in integrity.json; other formats refuse it.
+     *
+     * @param value the value
+     * @return this
+     */
+    public SaveOptions integrity(Integrity value) {
+        this.integrity = Objects.requireNonNull(value, "integrity");
+        return this;
+    }
+
+    /**
      * Adds a rule: names that the glob matches have this kind, unless an earlier rule matches or the entry has its own.
      *
      * @param glob pattern over names
@@ -327,6 +339,7 @@ public final class SaveOptions {
         struct.hold = hold ? shw_nativeConstants.SHW_HOLD_ON : shw_nativeConstants.SHW_HOLD_OFF;
         struct.priority = priority.number();
         struct.common = common.number();
+        struct.integrity = integrity.number();
         struct.tracePath = Text.pathOrNull(tracePath);
         struct.cancellation = cancellation;
         struct.progressUser = bridge;
