@@ -20,8 +20,14 @@ namespace {
 // Findings of many threads.
 class DamageList {
  public:
+  // Once, however many blocks met it: one checksum can be that of many.
   void add(DamageReport damage) {
     const std::lock_guard lock(mutex_);
+    const auto is_same = [&](const DamageReport& other) {
+      return std::tie(other.message, other.tensor, other.box, other.file, other.offset) ==
+             std::tie(damage.message, damage.tensor, damage.box, damage.file, damage.offset);
+    };
+    if (std::ranges::any_of(list_, is_same)) return;
     ++count_;
     if (list_.size() < static_cast<size_t>(kMaxFindings)) list_.push_back(std::move(damage));
   }

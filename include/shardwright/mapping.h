@@ -61,14 +61,12 @@ SHW_API SHW_MUST_USE shw_status shw_mapping_create(const shw_mapping_spec* spec,
                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and
- * which must not change before `out` is released. Tensors share their memory, as a save or a load
- * of either does; objects are copied, number i of one being number i of the other, so that what a
- * load found is read from `out`. The boxes that one stored tensor gets from several entries are one
- * entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and
- * entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes
- * that are not divided, padding that would cut what is none, entries that differ in dtype, kind or
- * shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower
- * than a byte.
+ * which must not change before `out` is released. Tensors share their memory; objects are copied,
+ * number i of one being number i of the other, so that what a load found is read from `out`. Boxes
+ * that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad"
+ * leaves out. INVALID_ARGUMENT names rule and entry (details `rule`, from 1, and `tensor`): two for
+ * one entry, none for a rule, axes not divided, padding that would cut what is none, entries of one
+ * tensor that do not fit; OUT_OF_RANGE: a number above its count; UNIMPLEMENTED: sub-byte elements.
  * Threads: any
  * Blocks: no
  * Owns: out

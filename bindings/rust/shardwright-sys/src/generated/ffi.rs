@@ -2155,7 +2155,7 @@ unsafe extern "C" {
         out: *mut *mut shw_mapping,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes that are not divided, padding that would cut what is none, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. Boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out. INVALID_ARGUMENT names rule and entry (details `rule`, from 1, and `tensor`): two for one entry, none for a rule, axes not divided, padding that would cut what is none, entries of one tensor that do not fit; OUT_OF_RANGE: a number above its count; UNIMPLEMENTED: sub-byte elements.
     pub fn shw_state_map(
         state: *const shw_state,
         mapping: *const shw_mapping,
@@ -2681,7 +2681,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty), as they stand in its index, and the files that hold nothing else. All else that the index says stays. The index without them is durable before a file goes; digests and integrity.json follow it. The report lists the entries as removed, with the bytes that they take, and counts the files. It has the path for itself while it removes.
+    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself while it removes.
     pub fn shw_checkpoint_remove(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -4389,7 +4389,7 @@ mod dispatch {
         unsafe { (table().mapping_create.unwrap_unchecked())(spec, out, err) }
     }
 
-    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory, as a save or a load of either does; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. The boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out of the entries. INVALID_ARGUMENT names rule and entry (details rule, from 1, and tensor): two rules for one entry, a rule that matches none, axes that are not divided, padding that would cut what is none, entries that differ in dtype, kind or shape and give one tensor; OUT_OF_RANGE a number above its count, UNIMPLEMENTED elements narrower than a byte.
+    /// Makes a state of what the mapping says of the entries of another one, which `out` keeps alive and which must not change before `out` is released. Tensors share their memory; objects are copied, number i of one being number i of the other, so that what a load found is read from `out`. Boxes that one stored tensor gets from several entries are one entry. Loads set to zero what a "pad" leaves out. INVALID_ARGUMENT names rule and entry (details `rule`, from 1, and `tensor`): two for one entry, none for a rule, axes not divided, padding that would cut what is none, entries of one tensor that do not fit; OUT_OF_RANGE: a number above its count; UNIMPLEMENTED: sub-byte elements.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_state_map(
@@ -5517,7 +5517,7 @@ mod dispatch {
         unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
     }
 
-    /// Finds (with SHW_REMOVE_APPLY removes) the tensors and objects of a checkpoint of SHW_FORMAT_TORCH_DCP or SHW_FORMAT_MEGATRON whose names begin with `prefix` (UTF-8, not empty), as they stand in its index, and the files that hold nothing else. All else that the index says stays. The index without them is durable before a file goes; digests and integrity.json follow it. The report lists the entries as removed, with the bytes that they take, and counts the files. It has the path for itself while it removes.
+    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself while it removes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_remove(
