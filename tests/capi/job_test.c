@@ -305,7 +305,7 @@ static void a_dropped_job_gives_its_memory_back(void) {
   allocator.release = take_staging;
   options.allocator = &allocator;
   save.threads = 1;
-  save.memory_budget = 16 << 20; /* of its own, not that of the context */
+  save.priority = SHW_PRIORITY_BACKGROUND; /* it stages in memory of its own */
   CHECK_OK(shw_context_create(&options, &context, &error));
   shw_state* state = big_state();
   const char* path = path_in(scratch_directory(), "c");

@@ -129,6 +129,7 @@ def test_memory_that_is_cleared_must_be_writable(tmp_path):
     save(tmp_path / "c", 8, 1, pad(4))
     held = rows(4, 8)  # a rank that holds nothing but padding
     held.flags.writeable = False
-    other = shardwright.State({"embedding": shardwright.Shard(held, (8, WIDTH), boxes=(((4, 0), (4, WIDTH)),))}, mapping=pad(4))
+    other = shardwright.State({"embedding": shardwright.Shard(held, (8, WIDTH), boxes=(((4, 0), (4, WIDTH)),))}, mapping=pad(4),
+                              writable=True)
     with pytest.raises(shardwright.InvalidArgumentError, match="read-only"):
         shardwright.load(tmp_path / "c", into=other)
