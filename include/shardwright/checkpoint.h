@@ -198,11 +198,11 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
                                                   uint64_t flags, shw_report** out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron
- * whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold
- * nothing else. The index without them, which loses nothing else, is durable before a file goes;
- * digests and integrity.json follow. The report lists the entries with their bytes as removed, and
- * counts the files. It has the path for itself while it removes.
+/* Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or
+ * Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that
+ * hold nothing else. The index without them, which loses nothing else, is durable before a file
+ * goes; digests and integrity.json follow. The report lists the entries with their bytes as
+ * removed, and counts the files. It has the path for itself while it removes.
  * Threads: any
  * Blocks: io
  * Owns: out
