@@ -11,6 +11,7 @@
 #include "core/layout/flat_range.h"
 #include "core/tensor/strided_copy.h"
 #include "tests/support/expect_failure.h"
+#include "tests/support/no_memory.h"
 
 namespace shardwright {
 namespace {
@@ -209,7 +210,12 @@ TEST(MappedState, PaddingOfMemoryElsewhereIsRefused) {
       {"w", {}, false, {PadStep{.axis = 0, .size = 3, .real = 2}}}};
   EXPECT_FAILURE(map_state(state_of({entry}), mapping_of(rules)).status(),
                  StatusCode::kUnimplemented, "'w'", "on a device");
-  entry = host.entry("w", {2}, 0);
+}
+
+TEST(MappedState, PaddingThatNoMemoryHoldsIsRefused) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
+  Host host;
+  const TensorEntry entry = host.entry("w", {2}, 0);
   EXPECT_FAILURE(
       map_state(state_of({entry}),
                 mapping_of({{"w", {}, false, {PadStep{.size = int64_t{1} << 60, .real = 2}}}}))
