@@ -130,11 +130,11 @@ TEST(TableLaneDevice, OlderTablesHaveNoNumber) {
   shw_device_release(handle);
   plugin_tables::fill_table(make_host_lane_device(true), &vtable);
   EXPECT_EQ(vtable.device_type, SHW_DEVICE_CUDA);
-  vtable.release(vtable.user);
+  plugin_tables::device_functions("").release(vtable.user);
   vtable.struct_size = sizeof(vtable);
   plugin_tables::fill_table(make_host_lane_device(true), &vtable);
   EXPECT_EQ(vtable.device_type, SHW_DEVICE_CPU);
-  vtable.release(vtable.user);
+  plugin_tables::device_functions("").release(vtable.user);
 }
 
 TEST(TableLaneDevice, TakesBothSlotsForElementsOrNone) {
