@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -48,12 +49,10 @@ int convert(Session& session, const ConvertOptions& options) {
                            options.target.c_str(), &how, out, error);
       },
       "convert the checkpoint", Place::of_path(options.source));
-  uint64_t size = 0;
-  const char* text = shw_report_json(report.get(), &size);
-  Json json = Json::parse(text, text + size);
+  Json json = json_of(report);
   if (session.options.json) {
     json["source"] = options.source;
-    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
     return kExitFine;
   }
   Session::print_line(fmt::format(
@@ -61,8 +60,7 @@ int convert(Session& session, const ConvertOptions& options) {
       plural(json["tensors"].get<uint64_t>(), "tensor"),
       size_text(json["bytes_total"].get<uint64_t>()), plural(json["files"].get<uint64_t>(), "file"),
       options.without_comparison ? "" : ", equal to the source by the digests of all tensors"));
-  for (const Json& note : json["notes"])
-    Session::print_line("note: " + printable(note.get<std::string>()));
+  print_notes(json);
   return kExitFine;
 }
 

@@ -53,18 +53,13 @@ ComparedSide compared_side(Session& session, const std::string& path, const Diff
 
 Differences paired(const ComparedSide& left, const ComparedSide& right) {
   Differences found;
-  auto a = left.tensors.begin();
-  auto b = right.tensors.begin();
-  while (a != left.tensors.end() || b != right.tensors.end()) {
-    if (b == right.tensors.end() || (a != left.tensors.end() && a->listed < b->listed)) {
-      found.only_left.push_back(&*a++);
-    } else if (a == left.tensors.end() || b->listed < a->listed) {
-      found.only_right.push_back(&*b++);
-    } else {
-      const bool alike = a->dtype == b->dtype && a->shape == b->shape;
-      (alike ? found.alike : found.dtypes_or_shapes).emplace_back(&*a++, &*b++);
-    }
-  }
+  pair_by_name(
+      left.tensors, right.tensors, [&](const TensorFacts& a) { found.only_left.push_back(&a); },
+      [&](const TensorFacts& b) { found.only_right.push_back(&b); },
+      [&](const TensorFacts& a, const TensorFacts& b) {
+        const bool alike = a.dtype == b.dtype && a.shape == b.shape;
+        (alike ? found.alike : found.dtypes_or_shapes).emplace_back(&a, &b);
+      });
   return found;
 }
 

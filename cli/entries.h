@@ -68,4 +68,21 @@ NamedEntry find_entry(const Checkpoint& checkpoint, const std::vector<TensorFact
                       const std::vector<ObjectFacts>& objects, std::string_view text,
                       std::string_view path);
 
+// Goes through two lists that ascend by listed name: entries of one of them alone, and pairs.
+template <typename Facts, typename OnlyLeft, typename OnlyRight, typename Both>
+void pair_by_name(const std::vector<Facts>& left, const std::vector<Facts>& right,
+                  const OnlyLeft& only_left, const OnlyRight& only_right, const Both& both) {
+  auto a = left.begin();
+  auto b = right.begin();
+  while (a != left.end() || b != right.end()) {
+    if (b == right.end() || (a != left.end() && a->listed < b->listed)) {
+      only_left(*a++);
+    } else if (a == left.end() || b->listed < a->listed) {
+      only_right(*b++);
+    } else {
+      both(*a++, *b++);
+    }
+  }
+}
+
 }  // namespace shardwright::cli

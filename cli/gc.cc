@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -32,26 +33,19 @@ int gc(Session& session, const GcOptions& options) {
                                  options.apply ? SHW_GC_APPLY : 0, out, error);
       },
       "look for unused generations", Place::of_path(options.path));
-  uint64_t size = 0;
-  const char* text = shw_report_json(report.get(), &size);
-  Json json = Json::parse(text, text + size);
+  Json json = json_of(report);
   if (session.options.json) {
     json["path"] = options.path;
     json["applied"] = options.apply;
-    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
     return kExitFine;
   }
+  print_removed(json, options.apply);
   uint64_t total = 0;
-  for (const Json& removed : json["removed"]) {
-    total += removed["bytes"].get<uint64_t>();
-    Session::print_line(fmt::format("{} {}  {}", options.apply ? "removed" : "would remove",
-                                    printable(removed["name"].get<std::string>()),
-                                    size_text(removed["bytes"].get<uint64_t>())));
-  }
+  for (const Json& removed : json["removed"]) total += removed["bytes"].get<uint64_t>();
   Session::print_line(
       fmt::format("{}, {}", plural(json["removed"].size(), "generation"), size_text(total)));
-  for (const Json& note : json["notes"])
-    Session::print_line("note: " + printable(note.get<std::string>()));
+  print_notes(json);
   if (!options.apply && !json["removed"].empty()) {
     Session::print_line(
         fmt::format("to remove: shardwright gc --apply {}", shell_word(options.path)));

@@ -98,27 +98,21 @@ bool say_the_same(const ObjectSide& left, const ObjectFacts& a, const ObjectSide
 ObjectDifferences compare_objects(const ObjectSide& left, const ObjectSide& right,
                                   bool with_contents) {
   ObjectDifferences found;
-  auto a = left.objects.begin();
-  auto b = right.objects.begin();
-  while (a != left.objects.end() || b != right.objects.end()) {
-    if (b == right.objects.end() || (a != left.objects.end() && a->listed < b->listed)) {
-      found.only_left.push_back(&*a++);
-      continue;
-    }
-    if (a == left.objects.end() || b->listed < a->listed) {
-      found.only_right.push_back(&*b++);
-      continue;
-    }
-    const bool alike = a->content_type == b->content_type;
-    if (alike && (!with_contents || have_equal_bytes(left, *a, right, *b) ||
-                  say_the_same(left, *a, right, *b))) {
-      ++found.equal;
-    } else {
-      found.different.emplace_back(&*a, &*b);
-    }
-    ++a;
-    ++b;
-  }
+  const auto are_equal = [&](const ObjectFacts& a, const ObjectFacts& b) {
+    return a.content_type == b.content_type &&
+           (!with_contents || have_equal_bytes(left, a, right, b) ||
+            say_the_same(left, a, right, b));
+  };
+  pair_by_name(
+      left.objects, right.objects, [&](const ObjectFacts& a) { found.only_left.push_back(&a); },
+      [&](const ObjectFacts& b) { found.only_right.push_back(&b); },
+      [&](const ObjectFacts& a, const ObjectFacts& b) {
+        if (are_equal(a, b)) {
+          ++found.equal;
+        } else {
+          found.different.emplace_back(&a, &b);
+        }
+      });
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -21,19 +22,14 @@ struct RemoveOptions {
   bool apply = false;
 };
 
-void print_removed(const RemoveOptions& options, const Json& json) {
-  for (const Json& removed : json["removed"]) {
-    Session::print_line(fmt::format("{} {}  {}", options.apply ? "removed" : "would remove",
-                                    printable(removed["name"].get<std::string>()),
-                                    size_text(removed["bytes"].get<uint64_t>())));
-  }
+void print_removal(const RemoveOptions& options, const Json& json) {
+  print_removed(json, options.apply);
   const auto entries = json["removed"].size();
   Session::print_line(fmt::format("{} {}, and {} of {} that nothing else lies in",
                                   count_text(entries), entries == 1 ? "entry" : "entries",
                                   plural(json["files"].get<uint64_t>(), "file"),
                                   size_text(json["bytes_files"].get<uint64_t>())));
-  for (const Json& note : json["notes"])
-    Session::print_line("note: " + printable(note.get<std::string>()));
+  print_notes(json);
   if (!options.apply) {
     Session::print_line(fmt::format("to remove: shardwright remove --apply {}--prefix {} {}",
                                     options.whole_parts ? "--whole-parts " : "",
@@ -50,15 +46,13 @@ int remove(Session& session, const RemoveOptions& options) {
                                      options.prefix.c_str(), flags, out, error);
       },
       "remove entries of the checkpoint", Place::of_path(options.path));
-  uint64_t size = 0;
-  const char* text = shw_report_json(report.get(), &size);
-  Json json = Json::parse(text, text + size);
+  Json json = json_of(report);
   if (session.options.json) {
     json["path"] = options.path;
     json["applied"] = options.apply;
-    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
   } else {
-    print_removed(options, json);
+    print_removal(options, json);
   }
   return kExitFine;
 }

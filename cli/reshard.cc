@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/plan.h"
+#include "cli/report_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -59,12 +60,10 @@ int reshard(Session& session, const ReshardOptions& options) {
                            options.target.c_str(), &how, out, error);
       },
       "reshard the checkpoint", Place::of_path(options.source));
-  uint64_t size = 0;
-  const char* text = shw_report_json(report.get(), &size);
-  Json json = Json::parse(text, text + size);
+  Json json = json_of(report);
   if (session.options.json) {
     json["source"] = options.source;
-    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
     return kExitFine;
   }
   const uint64_t files = json["files"].get<uint64_t>();
@@ -75,8 +74,7 @@ int reshard(Session& session, const ReshardOptions& options) {
                                   options.without_comparison || options.dry_run
                                       ? ""
                                       : ", read back and compared with the source"));
-  for (const Json& note : json["notes"])
-    Session::print_line("note: " + printable(note.get<std::string>()));
+  print_notes(json);
   return kExitFine;
 }
 

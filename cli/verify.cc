@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 
@@ -43,15 +44,13 @@ int verify(Session& session, const VerifyOptions& options) {
         return shw_checkpoint_find_damage(checkpoint.get(), flags, out, error);
       },
       "verify the checkpoint", Place::of_checkpoint(options.path));
-  uint64_t size = 0;
-  const char* text = shw_report_json(report.get(), &size);
-  Json json = Json::parse(text, text + size);
+  Json json = json_of(report);
   const Json damage = json["damage"];
   const int code = damage.empty() ? kExitFine : kExitDamage;
   if (session.options.json) {
     json["path"] = options.path;
     json["whole"] = damage.empty();
-    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(json);
     return code;
   }
   const auto bytes = json["bytes_read"].get<uint64_t>();
@@ -68,8 +67,7 @@ int verify(Session& session, const VerifyOptions& options) {
     Session::print_line(fmt::format("damaged: {}", plural(damage.size(), "finding")));
     for (const Json& finding : damage) Session::print(damage_text(finding));
   }
-  for (const Json& note : json["notes"])
-    Session::print_line("note: " + printable(note.get<std::string>()));
+  print_notes(json);
   return code;
 }
 

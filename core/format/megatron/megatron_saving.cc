@@ -256,18 +256,21 @@ Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
                "removal that is applied, finishes it first")
         .with_detail("file", kJournalName);
   }
-  SHW_ASSIGN_OR_RETURN(EntryRemoval removal, data().remove_entries(location, goes, false));
-  if (!apply || removal.entries.empty()) return removal;
+  SHW_ASSIGN_OR_RETURN(torch_dcp::PlannedRemoval planned, torch_dcp::plan_removal(location, goes));
+  EntryRemoval& removal = planned.removal;
+  if (!apply || removal.entries.empty()) return std::move(removal);
   const std::string key = key_of(location, kIntegrityName);
   const auto bytes = storage::read_all(*location.storage, key, kMaxIntegrityBytes);
-  if (bytes.status().code() == StatusCode::kNotFound)
-    return data().remove_entries(location, goes, true);
+  if (bytes.status().code() == StatusCode::kNotFound) {
+    SHW_RETURN_IF_ERROR(torch_dcp::carry_out(location, planned));
+    return std::move(removal);
+  }
   SHW_RETURN_IF_ERROR(bytes.status());
   SHW_ASSIGN_OR_RETURN(auto listed, decode_integrity(*bytes));
   SHW_RETURN_IF_ERROR(location.storage->remove(key));
   bool supported = false;
   SHW_RETURN_IF_ERROR(location.storage->sync_prefix(location.prefix, &supported));
-  SHW_ASSIGN_OR_RETURN(removal, data().remove_entries(location, goes, true));
+  SHW_RETURN_IF_ERROR(torch_dcp::carry_out(location, planned));
   for (const EntryRemoval::Part& file : removal.files) listed.erase(file.name);
   for (auto& [name, digest] : listed) {
     if (name != torch_dcp::kIndexName && !torch_dcp::is_digests_file(name)) continue;
@@ -276,7 +279,7 @@ Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
   const std::string text = encode_integrity(listed);
   SHW_RETURN_IF_ERROR(
       torch_dcp::put_in_place(location, kIntegrityName, std::as_bytes(std::span(text))));
-  return removal;
+  return std::move(removal);
 }
 
 Result<std::unique_ptr<GenerationWriter>> MegatronWriter::begin(

@@ -15,7 +15,6 @@
 
 #include "core/format/torch_dcp/dcp_index.h"
 #include "core/format/torch_dcp/find_sidecar.h"
-#include "core/format/torch_dcp/index_without.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/storage/storage.h"
 
@@ -60,31 +59,39 @@ Status put_in_place(const Location& location, std::string_view name,
                                  : location.storage->sync_prefix(location.prefix, &supported);
 }
 
-Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
-                                    bool apply) {
+Result<PlannedRemoval> plan_removal(const Location& location, const EntryNameRule& goes) {
   const std::string key = storage::join_key(location.prefix, kIndexName);
-  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> before,
-                       storage::read_all(*location.storage, key, kMaxIndexBytes));
-  SHW_ASSIGN_OR_RETURN(IndexWithout index, index_without(before, goes));
-  EntryRemoval removal;
-  for (const std::string& file : index.files) {
+  PlannedRemoval planned;
+  SHW_ASSIGN_OR_RETURN(planned.before, storage::read_all(*location.storage, key, kMaxIndexBytes));
+  SHW_ASSIGN_OR_RETURN(planned.index, index_without(planned.before, goes));
+  for (const std::string& file : planned.index.files) {
     const auto stat = location.storage->stat(storage::join_key(location.prefix, file));
     if (stat.status().code() == StatusCode::kNotFound) continue;
     SHW_RETURN_IF_ERROR(stat.status());
-    removal.files.push_back({file, stat->size_bytes});
+    planned.removal.files.push_back({file, stat->size_bytes});
   }
-  removal.entries = std::move(index.entries);
-  if (!apply || removal.entries.empty()) return removal;
-  SHW_ASSIGN_OR_RETURN(auto kept, digests_of(location, before));
-  const auto after = std::as_bytes(std::span(index.bytes));
+  planned.removal.entries = std::move(planned.index.entries);
+  return planned;
+}
+
+Status carry_out(const Location& location, const PlannedRemoval& planned) {
+  SHW_ASSIGN_OR_RETURN(auto kept, digests_of(location, planned.before));
+  const auto after = std::as_bytes(std::span(planned.index.bytes));
   SHW_RETURN_IF_ERROR(put_in_place(location, kIndexName, after));
   if (kept.has_value()) {
-    const DigestSidecar left = sidecar_without(std::move(kept->digests), index);
+    const DigestSidecar left = sidecar_without(std::move(kept->digests), planned.index);
     SHW_RETURN_IF_ERROR(put_in_place(location, kept->name, encode_sidecar(left, after)));
   }
-  for (const EntryRemoval::Part& file : removal.files)
+  for (const EntryRemoval::Part& file : planned.removal.files)
     SHW_RETURN_IF_ERROR(location.storage->remove(storage::join_key(location.prefix, file.name)));
-  return removal;
+  return {};
+}
+
+Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
+                                    bool apply) {
+  SHW_ASSIGN_OR_RETURN(PlannedRemoval planned, plan_removal(location, goes));
+  if (apply && !planned.removal.entries.empty()) SHW_RETURN_IF_ERROR(carry_out(location, planned));
+  return std::move(planned.removal);
 }
 
 }  // namespace shardwright::format::torch_dcp
