@@ -322,7 +322,8 @@ class State:
 
 def is_stateful(value: Any) -> bool:
     """True for an object, not a class, with both methods of Stateful."""
-    return isinstance(value, Stateful) and not isinstance(value, type)
+    # Not isinstance: a protocol is asked for its attributes anew for each value, which takes longer than all else of a leaf.
+    return hasattr(value, "state_dict") and hasattr(value, "load_state_dict") and not isinstance(value, type)
 
 
 class _Pickled:

@@ -108,8 +108,9 @@ class _Prepared:
         if isinstance(tree, State):
             state = tree
         else:
-            state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert,
-                          filled=self.leaves.copy_back)
+            with torch.no_grad():
+                state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert,
+                              filled=self.leaves.copy_back)
         if writable:
             state.check_objects_can_be_put()
         else:
@@ -173,14 +174,18 @@ def save_async(state: Mapping[Any, Any] | State | Stateful, path: Any, *, proces
 
 def prepare(state: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
             objects: str = "json") -> None:
-    """Makes the memory into which save_async copies such a state, so that the first copy is as fast as later ones. Each rank
-    for itself; arguments as for save."""
+    """Makes what the first save_async would make before the tensors may change: the memory into which it copies such a state, and
+    the process groups of saves in the background, so that it is as fast as later ones. Called by every rank of the group;
+    arguments as for save. Raises what save would about the state, on all ranks, and ResourceExhaustedError on a rank that has
+    not so much memory."""
+    def described(rank: int) -> State:
+        # Tensors on devices are stood for by empty ones, as those that a load fills.
+        return state if isinstance(state, State) else State(state, rank=rank, objects=objects,
+                                                            convert=LeafConverter(process_group, True).convert)
+
     group = _group_of(process_group)
-    rank = 0 if group is None else dist.get_rank(group)
-    # Tensors on devices are stood for by empty ones, as those that a load fills.
-    made = state if isinstance(state, State) else State(state, rank=rank, objects=objects,
-                                                        convert=LeafConverter(process_group, True).convert)
-    calls.prepare_of(made, rank)
+    made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options={}, targets=described)
+    calls.prepare_of(made.state, 0 if group is None else dist.get_rank(group))
 
 
 def fence(job: Job, *optimizers: torch.optim.Optimizer) -> None:

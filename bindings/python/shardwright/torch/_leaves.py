@@ -22,6 +22,7 @@ _CACHED_LAYOUTS_MAX = 256
 _layouts: dict[tuple[Any, ...], Layout] = {}
 # Shape and global ranks of a mesh, which never change; torch makes the tensor of its ranks anew each time.
 _meshes: weakref.WeakKeyDictionary[Any, tuple[tuple[int, ...], tuple[int, ...]]] = weakref.WeakKeyDictionary()
+_of_meshes: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Layout]] = weakref.WeakKeyDictionary()  # by placements
 
 
 def _placement_row(placement: Any) -> tuple[Any, ...]:
@@ -47,17 +48,31 @@ def _ranks_of(mesh: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def layout_of(mesh: Any, placements: Sequence[Any], group: dist.ProcessGroup | None) -> Layout:
     """The layout of a DTensor. Ranks of its mesh are global; they are counted in the group of the call."""
-    shape, ranks = _ranks_of(mesh)
     if group is not None and group is not dist.group.WORLD:
-        ranks = tuple(dist.get_group_rank(group, rank) for rank in ranks)
+        shape, ranks = _ranks_of(mesh)
+        return _made_layout(shape, tuple(dist.get_group_rank(group, rank) for rank in ranks), tuple(placements))
+    of_mesh = _of_meshes.setdefault(mesh, {})
+    known = of_mesh.get(tuple(placements))
+    if known is None:
+        known = of_mesh[tuple(placements)] = _made_layout(*_ranks_of(mesh), tuple(placements))
+    return known
+
+
+def _made_layout(shape: tuple[int, ...], ranks: tuple[int, ...], placements: tuple[Any, ...]) -> Layout:
     rows = tuple(_placement_row(p) for p in placements)
     key = (shape, ranks, rows)
     layout = _layouts.get(key)
     if layout is None:
         if len(_layouts) >= _CACHED_LAYOUTS_MAX:
             _layouts.clear()
-        layout = _layouts[key] = Layout(key[0], rows, ranks=ranks)
+        layout = _layouts[key] = Layout(shape, rows, ranks=ranks)
     return layout
+
+
+@torch.no_grad()
+def _without_grad(value: Any) -> torch.Tensor:
+    local: torch.Tensor = value.to_local()
+    return local
 
 
 class LeafConverter:
@@ -71,8 +86,7 @@ class LeafConverter:
     def convert(self, name: str, value: Any) -> Any:
         """A Shard or host tensor for a torch value; other values as they are."""
         if DTensor is not None and isinstance(value, DTensor):
-            with torch.no_grad():
-                local = value.to_local()
+            local = _without_grad(value) if torch.is_grad_enabled() else value.to_local()
             if hasattr(local, "wait"):
                 local = local.wait()
             layout = layout_of(value.device_mesh, value.placements, self._group)
@@ -88,7 +102,7 @@ class LeafConverter:
         return value
 
     def _on_host(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.device.type == "cpu":
+        if tensor.is_cpu:
             return tensor
         if tensor.device.type == "meta":
             raise InvalidArgumentError(f"{name} is on the meta device and has no memory; materialise it first",
