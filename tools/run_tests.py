@@ -88,6 +88,8 @@ def environment() -> dict[str, str]:
     env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1")
     env.setdefault("OMP_NUM_THREADS", "1")
+    # PyTorch asks for the names of both ends of each connection: a name server that answers late must not make tests wait.
+    env.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
     return env
 
 

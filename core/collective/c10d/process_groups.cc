@@ -35,6 +35,16 @@ class WithoutPipeSignals {
   sigset_t before_{};
 };
 
+// Keys below a prefix. A backend clones the store that it is given, which would be one more
+// connection to rank 0 for each rank and group; this one was made for it.
+class OwnStore : public ::c10d::PrefixStore {
+ public:
+  using PrefixStore::PrefixStore;
+  c10::intrusive_ptr<::c10d::Store> clone() override {
+    return c10::make_intrusive<PrefixStore>(prefix_, store_);
+  }
+};
+
 // What new backends are made of.
 struct Source {
   c10::intrusive_ptr<::c10d::Backend> backend;
@@ -125,7 +135,7 @@ Result<std::shared_ptr<SideGroup>> made(::c10d::ProcessGroup& group, const Group
   auto options = source.backend->getBackendOptions()->clone();
   options->timeout = limit_of(request);
   options->group_name = parts.id;
-  const auto place = c10::make_intrusive<::c10d::PrefixStore>(parts.id, parts.store->clone());
+  const auto place = c10::make_intrusive<OwnStore>(parts.id, parts.store->clone());
   {
     const WithoutPipeSignals quiet;
     parts.backend = source.backend->merge(place, options, meeting.rank, meeting.size);
