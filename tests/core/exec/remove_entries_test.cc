@@ -64,15 +64,18 @@ class RemoveEntries : public testing::Test {
       for (const auto& [name, digest] : *megatron::decode_integrity(*bytes)) listed.insert(name);
     }
     size_t files = 0;
+    size_t digests = 0;
     for (const std::string& key : keys_at(location())) {
       const std::string name = key.substr(5);
       if (key.find("removal") != std::string::npos)
         return testing::AssertionFailure() << key << " is left";
       files += name.ends_with(".distcp") ? 1 : 0;
+      digests += name.ends_with(".digests") ? 1 : 0;
       if (format.lists_digests && name != "integrity.json" && listed.erase(name) != 1)
         return testing::AssertionFailure() << "integrity.json does not list " << name;
     }
-    if (files != 2) return testing::AssertionFailure() << files << " files of data";
+    if (files != 2 || digests != 1)
+      return testing::AssertionFailure() << files << " files of data, " << digests << " of digests";
     if (!listed.empty()) return testing::AssertionFailure() << *listed.begin() << " is listed";
     return testing::AssertionSuccess();
   }

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use shardwright::{
-    Checkpoint, Context, DType, DigestAlgorithm, ErrorKind, Format, Kind, LoadOptions, Location,
-    RemoveOptions, SaveOptions, Shard, State, Storage, load_at, remove_entries, save_at, thread_collectives, torch_items,
+    Checkpoint, Context, DType, DigestAlgorithm, ErrorKind, Format, Kind, LoadOptions, Location, RemoveOptions,
+    SaveOptions, Shard, State, Storage, load_at, remove_entries, save_at, thread_collectives, torch_items,
 };
 use std::collections::BTreeSet;
 use std::fs;
