@@ -218,7 +218,7 @@ SHW_PY_HANDLE(hsdp_unit)
   if (shw_py_text($input, (const char **)&$1, &$2) < 0) SWIG_fail;
 }
 %typemap(in) const char *path, const char *source, const char *target, const char *root, const char *plugin, const char *name,
-             const char *generation {
+             const char *generation, const char *prefix {
   uint64_t size = 0;
   if (shw_py_text($input, (const char **)&$1, &size) < 0) SWIG_fail;
   if (shw_py_no_nul($1, size, "$1_name") < 0) SWIG_fail;

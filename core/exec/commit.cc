@@ -19,7 +19,9 @@
 //      holds and the fence stood, and the directory is synced. When another generation won:
 //      ABORTED. When only the directory sync failed: UNAVAILABLE with commit=unknown, and both
 //      generations stay.
-//   7  The outcome is told to all ranks (save.cc).
+//   7  What the format leaves to do behind its commit is done, so that readers that know nothing of
+//      ours find the checkpoint; then the outcome is told to all ranks (save.cc). What cannot be
+//      done becomes a note in all reports, and the next save goes on with it.
 //   8  The generations that the replaced manifest named and the new one does not are removed. Never
 //      part of success: what fails here becomes a note in the report.
 //

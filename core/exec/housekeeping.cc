@@ -193,7 +193,10 @@ Status collect(Runtime& runtime, const format::Location& location, const GcOptio
     report->notes.emplace_back("a save is running at this path; nothing was removed");
     return {};
   }
-  if (options.apply) SHW_RETURN_IF_ERROR(format.settle(location));
+  if (options.apply) {
+    SHW_RETURN_IF_ERROR(format.settle(location));
+    SHW_RETURN_IF_ERROR(format.finish_removal(location));
+  }
   // Under the fence: what appears from here on is not in this list and is never touched.
   SHW_ASSIGN_OR_RETURN(
       const std::vector<format::GenerationInfo> doomed,

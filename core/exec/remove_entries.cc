@@ -70,7 +70,12 @@ Result<Report> remove_entries(Runtime& runtime, const format::Location& location
       format->remove_entries(
           location, [&options](std::string_view name) { return begins_so(name, options); },
           options.apply));
-  if (removal.entries.empty()) return no_such_entry(location, options);
+  if (removal.entries.empty() && !removal.was_cut_off) return no_such_entry(location, options);
+  if (removal.was_cut_off) {
+    report.notes.emplace_back(options.apply ? "a removal that was cut off here is finished"
+                                            : "a removal was cut off here; one that is applied "
+                                              "finishes it, whatever its prefix");
+  }
   for (const auto& each : removal.entries) report.removed.push_back({each.name, each.size_bytes});
   for (const auto& each : removal.files) {
     report.files += 1;

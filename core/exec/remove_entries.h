@@ -19,8 +19,9 @@ struct RemoveOptions {
 };
 // report.removed lists entries with the bytes that they take in files; files and bytes_files count
 // the files that hold nothing else, which go with them, and notes name them. The index without them
-// is durable before a file goes. INVALID_ARGUMENT without prefix; NOT_FOUND when nothing is there,
-// or no name begins so; UNIMPLEMENTED for formats other than torch DCP and Megatron's; UNAVAILABLE
+// is durable before a file goes; what a removal that was cut off has left goes first.
+// INVALID_ARGUMENT without prefix; NOT_FOUND when nothing is there, or no name begins so and
+// nothing was left; UNIMPLEMENTED for formats other than torch DCP and Megatron's; UNAVAILABLE
 // while a save or gc has the path.
 Result<Report> remove_entries(Runtime& runtime, const format::Location& location,
                               const RemoveOptions& options);

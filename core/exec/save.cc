@@ -11,7 +11,8 @@
 //      the
 //      first to have them, or local plans                    (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
-//   4  the coordinator commits; the outcome is broadcast
+//   4  the coordinator commits and puts in place what other readers look for; then the outcome is
+//   broadcast, so that no rank is told of a checkpoint that somebody would not find
 // Requests and results go to the coordinator only, a reply to its rank: what comes to any
 // other rank does not grow with the ranks.
 // After exchange 3 only the coordinator may remove anything, because it may be committing. A rank
@@ -53,6 +54,7 @@ struct Outcome {
   uint64_t bytes_total = 0;
   uint64_t bytes_files = 0;
   uint64_t directory_sync = 0;  // 0 ok, 1 unsupported, 2 skipped
+  uint64_t is_published = 1;
 };
 constexpr std::string_view kDirectorySyncWords[] = {"ok", "unsupported", "skipped"};
 
@@ -63,7 +65,8 @@ Outcome outcome_of(const Report& report) {
                   report.files,
                   report.bytes_total,
                   report.bytes_files,
-                  0};
+                  0,
+                  1};
   for (uint64_t word = 0; word < std::size(kDirectorySyncWords); ++word) {
     if (report.dir_fsync == kDirectorySyncWords[word]) outcome.directory_sync = word;
   }
@@ -83,6 +86,7 @@ void decode_outcome(std::span<const std::byte> bytes, Report* report) {
   report->bytes_files = outcome.bytes_files;
   if (outcome.directory_sync < std::size(kDirectorySyncWords))
     report->dir_fsync = kDirectorySyncWords[outcome.directory_sync];
+  if (outcome.is_published == 0) report->notes.emplace_back(internal::kNotYetPublished);
 }
 
 int64_t collective_timeout(const SaveOptions& options) {
@@ -249,7 +253,8 @@ class CollectiveSave {
     if (!exchange_.is_coordinator()) return learn_outcome();
     Result<Report> report = without_exceptions(
         "the commit", [&] { return steps_->publish(parts_of(results_), location_, call_); });
-    const Outcome outcome = report.ok() ? outcome_of(*report) : Outcome();
+    Outcome outcome = report.ok() ? outcome_of(*report) : Outcome();
+    outcome.is_published = steps_->is_published() ? 1 : 0;
     const Status shared =
         exchange_
             .broadcast(kTagOutcome, report.status(), std::as_bytes(std::span(&outcome, 1)), &told_)
@@ -297,9 +302,15 @@ class CollectiveSave {
   // The message did not come, or the exchange before it broke off: the manifest says what has
   // happened, if it can be read.
   Result<Report> read_outcome(const Status& missed) noexcept {
-    const Result<bool> committed =
-        without_exceptions("reading the outcome", [&] { return steps_->is_committed(location_); });
-    if (committed.ok() && *committed) {
+    using Standing = internal::SaveSteps::Standing;
+    const Result<Standing> standing =
+        without_exceptions("reading the outcome", [&] { return steps_->standing(location_); });
+    if (standing.ok() && *standing == Standing::kCommitted) {
+      return Status(missed)
+          .annotated(internal::kNotYetPublished)
+          .with_detail("generation", steps_->generation());
+    }
+    if (standing.ok() && *standing == Standing::kPublished) {
       Report report;
       add_to_report("the report", [&] {
         report.notes.push_back(

@@ -344,25 +344,34 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
     return decoded.status();
   }
   Result<Report> report = publish_generation(input, *decoded);
-  if (!report.ok()) fence_.reset();
+  if (report.ok()) {
+    settle_after(location, &*report);
+  } else {
+    fence_.reset();
+  }
   note_time("commit", begin);
   return report;
+}
+
+// Committed is committed: what fails now is said in the report.
+void StepwiseSave::settle_after(const format::Location& location, Report* report) noexcept {
+  const Status settled = without_exceptions("settling", [&] { return format_.settle(location); });
+  published_ = settled.ok();
+  if (published_) return;
+  static_cast<void>(without_exceptions("the report", [&] {
+    report->notes.push_back(fmt::format("{}: {}", kNotYetPublished, settled.to_string()));
+    log(runtime_.log(), LogLevel::kWarning, "exec", [&] { return report->notes.back(); });
+    return Status();
+  }));
 }
 
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  const Status settled = without_exceptions("settling", [&] { return format_.settle(location); });
-  if (settled.ok()) {
+  if (published_) {
     remove_replaced({runtime_, format_, *generation_, *merged_, replaced_, options_, location, call,
                      fence_.get(), &trace_},
                     to_remove_, report);
-  } else {
-    report->notes.push_back(fmt::format(
-        "the checkpoint is committed, but not yet where other readers look for it; the next save "
-        "here goes on with that: {}",
-        settled.to_string()));
-    log(runtime_.log(), LogLevel::kWarning, "exec", [&] { return report->notes.back(); });
   }
   fence_.reset();
   note_time("clean_up", begin);
@@ -425,9 +434,11 @@ void StepwiseSave::abandon(const format::Location& location) noexcept {
   fence_.reset();
 }
 
-Result<bool> StepwiseSave::is_committed(const format::Location& location) const {
+Result<SaveSteps::Standing> StepwiseSave::standing(const format::Location& location) const {
   SHW_ASSIGN_OR_RETURN(const format::CurrentCheckpoint now, format_.read_current(location));
-  return now.exists && now.generation == generation();
+  if (!now.exists || now.generation != generation()) return Standing::kOther;
+  // Where something is left to do behind a commit, its object is there until that is done.
+  return format_.saves_alone() && !now.commits_anew ? Standing::kCommitted : Standing::kPublished;
 }
 
 Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,

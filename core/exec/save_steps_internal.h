@@ -13,6 +13,10 @@
 
 namespace shardwright::exec::internal {
 
+inline constexpr std::string_view kNotYetPublished =
+    "the checkpoint is committed, but not yet where other readers look for it; the next save here "
+    "goes on with that";
+
 // A save whose bytes come from elsewhere, and which goes on where a killed one ended.
 struct SaveSource {
   // Where the items of the list come from; called when it is known. Null = the state's memory.
@@ -42,13 +46,21 @@ class SaveSteps : public SavePlanner {
   virtual Status take(std::span<const std::byte> reply) = 0;
 
   // Whether the checkpoint that is current at the location is that of this save, as far as it says.
-  virtual Result<bool> is_committed(const format::Location& location) const = 0;
+  enum class Standing : uint8_t {
+    kOther,      // or none
+    kCommitted,  // what the format leaves to do behind a commit is not done
+    kPublished,
+  };
+  virtual Result<Standing> standing(const format::Location& location) const = 0;
   // Of the save whose list was accepted; "" before.
   virtual std::string_view generation() const = 0;
-  // The two halves of commit: steps 4 to 6, and 8, which takes the report of the first. Between
-  // them the outcome is told (7).
+  // The two halves of commit: steps 4 to 6 with what the format leaves to do behind them, so that
+  // every reader finds the checkpoint; and 8, which takes the report of the first. Between them the
+  // outcome is told (7).
   virtual Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
                                  const CallContext& call) = 0;
+  // Whether that was done; else the report says so, and nothing that was replaced goes.
+  virtual bool is_published() const = 0;
   virtual void tidy_up(const format::Location& location, const CallContext& call,
                        Report* report) = 0;
   // Fills in what this rank knows itself, and writes the trace.

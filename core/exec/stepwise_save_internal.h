@@ -60,7 +60,8 @@ class StepwiseSave final : public SaveSteps {
                                    const format::Location& location,
                                    const CallContext& call) override;
   Status take(std::span<const std::byte> reply) override;
-  Result<bool> is_committed(const format::Location& location) const override;
+  Result<Standing> standing(const format::Location& location) const override;
+  bool is_published() const override { return published_; }
   std::string_view generation() const override {
     return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
   }
@@ -77,6 +78,7 @@ class StepwiseSave final : public SaveSteps {
   Status plan_world(const format::Location& location, const CallContext& call,
                     const PlanSource& source);
   Status settle_before(const format::Location& location);
+  void settle_after(const format::Location& location, Report* report) noexcept;
   Status start(const format::Location& location, const CallControl& control,
                const PlanSource& source);
   void drop_world();
@@ -137,6 +139,7 @@ class StepwiseSave final : public SaveSteps {
   std::string io_engine_;                                 // after execute
   bool executed_ = false;
   bool committed_ = false;  // commit was called, whatever came of it
+  bool published_ = false;  // all readers find what was committed
   std::vector<StageTime> times_;
 };
 

@@ -79,7 +79,8 @@ Result<archive::PickleCopy> clean(std::span<const std::byte> pickle, std::string
   rules.newer_names = false;
   rules.persistent_ids = true;
   rules.known = known_globals();
-  rules.left_out = &left_out;
+  const archive::PickleCopyRules::LeftOut everywhere[] = {{left_out}};
+  rules.left_out = everywhere;
   archive::PickleCopy copy = archive::copy_pickle(data, data.root(), rules);
   if (copy.is_whole) return copy;
   return unimplemented(fmt::format("file '{}': its pickle holds itself in a way that cannot be "

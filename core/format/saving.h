@@ -92,7 +92,8 @@ struct EntryRemoval {
     uint64_t size_bytes = 0;
   };
   std::vector<Part> entries;  // as they are called in the index, ascending
-  std::vector<Part> files;    // that nothing lies in any more
+  std::vector<Part> files;    // that nothing lies in any more, those of one that was cut off first
+  bool was_cut_off = false;   // an earlier removal; it is finished before this one
 };
 using EntryNameRule = std::function<bool(std::string_view)>;
 
@@ -247,6 +248,8 @@ class FormatWriter {
   // would go. No entries: none has such a name. UNIMPLEMENTED of formats that do not.
   virtual Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
                                               bool apply) const;
+  // Finishes a removal of entries that was cut off; under the lock of the place, behind settle.
+  virtual Status finish_removal(const Location&) const { return {}; }
   // DATA_LOSS when nobody can say which generation is named.
   virtual Result<std::vector<GenerationInfo>> list_generations(const Location& location) const = 0;
   // Begins a save on the coordinator that takes the place of `replaced`; nothing is written. state:

@@ -202,7 +202,7 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
  * Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that
  * hold nothing else. The index without them, which loses nothing else, is durable before a file
  * goes; digests and integrity.json follow. The report lists the entries with their bytes as
- * removed, and counts the files. It has the path for itself while it removes.
+ * removed, and counts the files. It has the path for itself. One that was cut off is ended first.
  * Threads: any
  * Blocks: io
  * Owns: out

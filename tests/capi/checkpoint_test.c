@@ -291,6 +291,49 @@ static void removes_generations_that_nobody_names(void) {
   shw_context_release(context);
 }
 
+static shw_status removed(shw_context* context, const char* path, const char* prefix,
+                          uint64_t flags, shw_report** report, shw_error** error) {
+  return shw_checkpoint_remove(context, NULL, path, prefix, flags, report, error);
+}
+
+static void takes_entries_out(void) {
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  shw_context* context = make_context();
+  shw_state* state = make_state();
+  const char* path = path_in(scratch_directory(), "torch");
+  add_floats(state, "layer1.w", weight, SHAPE(4, 6), 2);
+  add_floats(state, "layer10.w", bias, SHAPE(3), 1);
+  add_object(state, "layer1.step", "application/json", "7");
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  options.format = SHW_FORMAT_TORCH_DCP;
+  CHECK_OK(shw_save(context, state, NULL, path, NULL, &options, &report, &error));
+  shw_report_release(report);
+  shw_state_release(state);
+  const uint64_t whole = SHW_REMOVE_WHOLE_PARTS;
+  for (int applied = 0; applied < 2; ++applied) {
+    const uint64_t flags = applied ? whole | SHW_REMOVE_APPLY : whole;
+    report = NULL;
+    CHECK_OK(removed(context, path, "layer1", flags, &report, &error));
+    CHECK_INT(shw_report_name_count(report, SHW_REPORT_REMOVED), 2);
+    CHECK_TEXT(shw_report_name(report, SHW_REPORT_REMOVED, 0, NULL), "layer1.step");
+    shw_report_release(report);
+    shw_checkpoint* checkpoint = open_at(context, path);
+    CHECK_INT(shw_checkpoint_tensor_count(checkpoint), applied ? 1 : 2);
+    CHECK_INT(shw_checkpoint_object_count(checkpoint), applied ? 0 : 1);
+    shw_checkpoint_release(checkpoint);
+  }
+  report = NULL;
+  CHECK_FAILS(removed(context, path, "layer1", whole, &report, &error), SHW_NOT_FOUND, "layer1");
+  CHECK_FAILS(removed(context, path, "", 0, &report, &error), SHW_INVALID_ARGUMENT, "prefix");
+  CHECK_FAILS(removed(context, path, NULL, 0, &report, &error), SHW_INVALID_ARGUMENT, "prefix");
+  CHECK_FAILS(removed(context, path, "layer", 4, &report, &error), SHW_UNIMPLEMENTED, "flags");
+  CHECK_FAILS(removed(context, saved(context), "layer", 0, &report, &error), SHW_UNIMPLEMENTED,
+              "torch-dcp and megatron");
+  CHECK(report == NULL);
+  shw_context_release(context);
+}
+
 static void sets_metadata_pair_by_pair(void) {
   shw_error* error = NULL;
   shw_context* context = make_context();
@@ -421,5 +464,6 @@ TEST_MAIN(TEST_ENTRY(tells_what_it_holds), TEST_ENTRY(opens_a_file_of_another_fo
           TEST_ENTRY(reads_boxes_into_memory_of_the_caller),
           TEST_ENTRY(reads_into_memory_of_its_own), TEST_ENTRY(digests_do_not_depend_on_who_asks),
           TEST_ENTRY(verifies_and_lists_damage), TEST_ENTRY(removes_generations_that_nobody_names),
+          TEST_ENTRY(takes_entries_out),
           TEST_ENTRY(sets_metadata_pair_by_pair), TEST_ENTRY(lists_the_steps_of_a_run),
           TEST_ENTRY(outlives_context_storage_and_state))

@@ -5,8 +5,6 @@
 // the source is as it was, the target holds nothing or all, and the same conversion ends what was
 // begun. This program is its own victim.
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -18,10 +16,9 @@
 #include "core/exec/convert.h"
 #include "core/storage/backends.h"
 #include "tests/core/exec/save_world.h"
+#include "tests/crash/own_victim.h"
 #include "tests/support/run_length.h"
 #include "tests/support/temporary_directory.h"
-
-extern char** environ;
 
 namespace shardwright::crash {
 namespace {
@@ -71,22 +68,8 @@ Result<Report> convert(const std::string& directory, const char* format, int64_t
 
 // Runs the test below in another process. Whether it was killed.
 bool dies(const std::string& directory, const char* format, int64_t last) {
-  const std::string settings = fmt::format("{}={} {} {}", kVictim, format, last, directory);
-  std::vector<char*> environment;
-  for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
-  environment.push_back(const_cast<char*>(settings.c_str()));
-  environment.push_back(nullptr);
-  char program[] = "/proc/self/exe";
-  char filter[] = "--gtest_filter=ConvertVictim.IsKilled";
-  char output[] = "--gtest_output=";
-  char* arguments[] = {program, filter, output, nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, program, nullptr, nullptr, arguments, environment.data()) != 0)
-    return false;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  return is_killed_in("ConvertVictim.IsKilled",
+                      fmt::format("{}={} {} {}", kVictim, format, last, directory));
 }
 
 TEST(ConvertVictim, IsKilled) {

@@ -2,14 +2,18 @@
 """Directories in the format `megatron`, as unmodified megatron-core reads them, and the other way round."""
 import hashlib
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import shardwright
 import shardwright.torch
 import shardwright.torch.megatron
 import torch
+from shardwright.torch.megatron.strategies._stored_metadata import read_metadata
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "megatron"
 
 COMMON = {"iteration": 7, "args": {"lr": 0.25, "name": "run \u00e4", "none": None, "flag": True, "big": 2**80, "inf": float("inf")},
           "groups": [{"betas": [0.9, 0.95], "step": torch.tensor(3)}, {"betas": [0.5, 0.25], "step": torch.tensor(4)}],
@@ -172,3 +176,104 @@ def test_a_conversion_lists_them_and_a_damaged_byte_is_named(tmp_path):
         file.write_bytes(whole)
     with shardwright.open(path) as checkpoint:
         assert not checkpoint.verify(deep=True).to_dict()["damage"]
+
+
+# ---- entries that are taken out ----
+
+def removed_from(path, prefix):
+    before = shardwright.open(path).digest("sha256")
+    removed = shardwright.remove_entries(path, prefix, apply=True).removed
+    assert removed and all(entry["name"].startswith(prefix) for entry in removed)
+    with shardwright.open(path) as checkpoint:
+        left = checkpoint.digest("sha256")
+        assert not checkpoint.verify(deep=True).damage
+    assert left == {name: digest for name, digest in before.items() if not name.startswith(prefix)}
+
+
+def without(number, prefix):
+    return {key: value for key, value in tensors(number).items() if not key.startswith(prefix)}
+
+
+@pytest.mark.parametrize("writer", ["ours", "theirs"])
+def test_it_loads_what_entries_were_taken_out_of(original, one_rank, tmp_path, writer):
+    path = tmp_path / "c"
+    if writer == "ours":
+        ours(path, 1, integrity="sha256")
+    else:
+        theirs(original, path, 1)
+    removed_from(path, "decoder.bias")
+    if writer == "ours":
+        assert listed(path) == hashed(path)
+    loaded = load(original, path, without(1, "decoder.bias"))
+    assert loaded.pop("extra") == {"amax": 1}
+    for key, value in without(1, "decoder.bias").items():
+        assert same(loaded.pop(key), value), key
+    assert loaded.keys() == COMMON.keys() and all(same(loaded[key], COMMON[key]) for key in COMMON)
+    kinds = original.mapping
+    plain = original.serialization.load_tensors_metadata(str(path))
+    assert set(plain) == set(without(1, "decoder.bias"))
+    with pytest.raises(Exception, match="decoder.bias"):
+        original.serialization.load({"b": kinds.ShardedTensor.from_rank_offsets("decoder.bias", torch.empty(5).bfloat16())}, str(path))
+
+
+@pytest.mark.parametrize("writer", ["ours", "torch"])
+def test_torch_loads_what_entries_were_taken_out_of(tmp_path, writer):
+    import torch.distributed.checkpoint as dcp
+    path, state = tmp_path / "c", tensors(2) | {"step": 7}
+    if writer == "ours":
+        shardwright.torch.save(state, path, format="torch-dcp")
+    else:
+        dcp.save(state, checkpoint_id=path, no_dist=True)
+    before = dcp.FileSystemReader(path).read_metadata()
+    removed_from(path, "decoder.")
+    after = dcp.FileSystemReader(path).read_metadata()
+    gone = {key for key in before.state_dict_metadata if key.startswith("decoder.")}
+    assert set(before.state_dict_metadata) - set(after.state_dict_metadata) == gone
+    for field in ("state_dict_metadata", "planner_data"):
+        assert getattr(after, field) == {key: value for key, value in getattr(before, field).items() if key not in gone}
+    assert after.storage_data == {at: place for at, place in before.storage_data.items() if at.fqn not in gone}
+    assert (after.version, after.storage_meta) == (before.version, before.storage_meta)
+    target = {key: torch.zeros_like(value) for key, value in without(2, "decoder.").items()} | {"step": 0}
+    dcp.load(target, checkpoint_id=path, no_dist=True)
+    assert target.pop("step") == 7 and all(same(target[key], value) for key, value in without(2, "decoder.").items())
+
+
+@pytest.mark.parametrize("case", ["mc12_tp2_w2", "mc12_flat_optimizer_w4", "mc16_tp2_w2", "mc19_tp2_w2"])
+def test_plans_of_ranks_go_with_the_entries_that_they_describe(tmp_path, case):
+    """Megatron takes an index whose plans are those of its next save for the index of that save. All else stays."""
+    path = tmp_path / "c"
+    shutil.copytree(GOLDEN / case / "ckpt", path)
+    before = read_metadata(path)
+    prefix = min(key for key, entry in before.state_dict_metadata.items() if hasattr(entry, "chunks"))
+    removed_from(path, prefix)
+    after = read_metadata(path)
+    assert set(vars(before)) - set(vars(after)) == {"all_local_plans"} & set(vars(before))
+    for field, entries in vars(before).items():
+        if field != "all_local_plans" and isinstance(entries, dict):
+            left = {key: value for key, value in entries.items() if not getattr(key, "fqn", key).startswith(prefix)}
+            assert len(left) < len(entries) or field == "mcore_data"
+            assert getattr(after, field) == left, field
+        elif field != "all_local_plans":
+            assert getattr(after, field) == entries, field
+
+
+# ---- bytes of the common state ----
+
+def test_bytes_of_the_common_state_come_from_files_as_well(original, one_rank, tmp_path):
+    """Of a conversion: the object is a part of a file, not of a state in memory."""
+    blob = bytes(i * 31 % 251 for i in range(3 << 20))
+    state = tensors(4) | {"common": {"iteration": 7, "blob": blob, "nested": [{"small": b"\x00\xff"}]}}
+    shardwright.torch.save(state, tmp_path / "native")
+    shardwright.convert(tmp_path / "native", tmp_path / "converted", format="megatron")
+    shardwright.torch.save(state, tmp_path / "saved", format="megatron")
+    for path in (tmp_path / "converted", tmp_path / "saved"):
+        assert torch.load(path / "common.pt", weights_only=True) == state["common"]
+        assert original.serialization.load_common_state_dict(str(path)) == state["common"]
+        with shardwright.open(path) as checkpoint:
+            assert checkpoint.object("common.blob") == blob
+            with checkpoint.open_object("common.blob") as stream:
+                stream.seek(1 << 20)
+                assert stream.read(100) == blob[1 << 20:(1 << 20) + 100]
+    shardwright.convert(tmp_path / "saved", tmp_path / "again", format="native")
+    with shardwright.open(tmp_path / "again") as checkpoint:
+        assert checkpoint.object("common.blob") == blob and checkpoint.object("common.nested.0.small") == b"\x00\xff"

@@ -135,6 +135,18 @@ def test_removal_keeps_the_manifest_true(folder):
     assert set(ours.load_tensors_metadata(folder)) == {"w"}
 
 
+def test_removal_skips_what_has_no_files_or_no_entries(folder):
+    ours.save(state(iteration=1), folder)
+    with pytest.warns(UserWarning, match="no files.*remove_entries"):
+        ours.remove_sharded_tensors(folder, "w")
+    (folder / "w__0_0.distcp").write_bytes(b"of somebody")
+    ours.remove_sharded_tensors(folder, "w")
+    assert not ours.load_tensors_metadata(folder) and (folder / "w__0_0.distcp").exists(), "the index never named it"
+    with pytest.warns(UserWarning, match="no entries"):
+        ours.remove_sharded_tensors(folder, "w")
+    assert ours.load_common_state_dict(folder)["iteration"] == 1
+
+
 # ---- urls, names ----
 
 def test_checkpoints_lie_behind_other_urls_too(tmp_path):

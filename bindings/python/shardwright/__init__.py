@@ -13,7 +13,8 @@ from ._library import __version__
 from ._options import LoadOptions, OpenOptions, SaveOptions
 from ._progress import Progress
 from .calls import load, load_async, open, prepare, save, save_async
-from .checkpoint import Checkpoint, Chunk, StoredTensor, clean_pickles, collect_garbage, convert, latest, list_steps, reshard, scan_pickles
+from .checkpoint import (Checkpoint, Chunk, StoredTensor, clean_pickles, collect_garbage, convert, latest, list_steps,
+                         remove_entries, reshard, scan_pickles)
 from .collective import (Collective, CustomCollective, HostCollective, NodeCollective, PluginCollective, SingleCollective,
                          thread_collectives)
 from .context import Context
@@ -46,5 +47,5 @@ __all__ = [
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
     "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
     "__version__", "clean_pickles", "collect_garbage", "convert", "dtype_number", "exchange_plans", "latest", "list_steps", "load", "load_async", "open",
-    "plan_findings", "plan_info", "prepare", "save", "save_async", "scan_pickles", "thread_collectives", "validate_plan", "zeros",
+    "plan_findings", "plan_info", "prepare", "remove_entries", "reshard", "save", "save_async", "scan_pickles", "thread_collectives", "validate_plan", "zeros",
 ]

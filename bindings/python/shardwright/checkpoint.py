@@ -19,7 +19,7 @@ from .storage import handle_of as storage_handle
 from .tensor import NUMPY_DTYPES, Tensor, allocate
 
 _DIGESTS = {"xxh3": 0, "sha256": 1}
-_DEEP, _APPLY = 1, 1
+_DEEP, _APPLY, _WHOLE_PARTS = 1, 1, 2
 _CPU_DEVICE = (1, 0)  # of DLPack
 _ITERATED_BYTES = 16 << 20  # of one read while rows are iterated
 
@@ -491,6 +491,22 @@ def collect_garbage(path: Any, *, storage: Any = None, apply: bool = False, grac
     with _log.handed_on():
         return Report(native.shw_checkpoint_gc(context.shared()._handle, storage_handle(storage),
                                                path_argument(path, storage), limit, _APPLY if apply else 0))
+
+
+def remove_entries(path: Any, prefix: str, *, storage: Any = None, whole_parts: bool = False, apply: bool = False) -> Report:
+    """Finds (with `apply` removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with a prefix,
+    and the files that hold nothing else.
+
+    `whole_parts`: names end behind the prefix, or go on with "." or "/", so that "layer1" has no "layer10". The report's
+    `removed` names the entries with the bytes that they take, `files` and `bytes_files` count the files, and `notes` name them.
+    The index without the entries, which loses nothing else, is durable before a file goes; digests and integrity.json follow.
+    What shares its file with something else stays there and is in no index. Killed, the next call finishes it, whatever its
+    prefix. Raises NotFoundError also when no name begins so, UnimplementedError for other formats, UnavailableError while a
+    save runs there."""
+    flags = (_APPLY if apply else 0) | (_WHOLE_PARTS if whole_parts else 0)
+    with _log.handed_on():
+        return Report(native.shw_checkpoint_remove(context.shared()._handle, storage_handle(storage),
+                                                   path_argument(path, storage), prefix, flags))
 
 
 def latest(path: Any, *, storage: Any = None) -> str:

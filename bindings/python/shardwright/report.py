@@ -48,7 +48,7 @@ class Report:
 
     @property
     def operation(self) -> str:
-        """"save", "load", "verify" or "gc"."""
+        """"save", "load", "verify", "gc", "remove"..."""
         return str(self._get("operation", ""))
 
     @property
@@ -95,6 +95,16 @@ class Report:
     def chunks(self) -> int:
         """Chunks that were written or read."""
         return int(self._get("chunks", 0))
+
+    @property
+    def files(self) -> int:
+        """Data files of the whole checkpoint; of a removal, those that hold nothing else."""
+        return int(self._get("files", 0))
+
+    @property
+    def bytes_files(self) -> int:
+        """Size of `files`."""
+        return int(self._get("bytes_files", 0))
 
     @property
     def bytes_written(self) -> int:
@@ -169,7 +179,7 @@ class Report:
 
     @property
     def removed(self) -> list[dict[str, Any]]:
-        """Generations that a clean-up removed or would remove: name, bytes."""
+        """Generations that a clean-up removed, or entries that a removal did, or would: name, bytes."""
         return [dict(r) for r in self._get("removed", ())]
 
     @property

@@ -259,17 +259,19 @@ class PickleCopier {
   }
 
   bool is_left_out(PickleRef key, int depth) const {
-    if (rules_.left_out == nullptr || rules_.left_out->empty()) return false;
-    if (rules_.left_out_depth != PickleCopyRules::kAnyDepth && rules_.left_out_depth != depth)
-      return false;
-    if (data_.kind(key) == PickleKind::kText) return rules_.left_out->contains(data_.text(key));
+    return std::ranges::any_of(rules_.left_out, [&](const PickleCopyRules::LeftOut& each) {
+      const bool counts = each.depth == PickleCopyRules::kAnyDepth || each.depth == depth;
+      return counts && !each.names.empty() && is_one_of(key, each.names);
+    });
+  }
+  bool is_one_of(PickleRef key, const std::set<std::string, std::less<>>& names) const {
+    if (data_.kind(key) == PickleKind::kText) return names.contains(data_.text(key));
     if (data_.kind(key) != PickleKind::kObject || data_.kind(data_.state(key)) != PickleKind::kDict)
       return false;
     PickleCursor fields = data_.pairs(data_.state(key));
     for (PickleRef name, value; fields.next(&name) && fields.next(&value);) {
       if (data_.kind(name) == PickleKind::kText && data_.text(name) == "fqn")
-        return data_.kind(value) == PickleKind::kText &&
-               rules_.left_out->contains(data_.text(value));
+        return data_.kind(value) == PickleKind::kText && names.contains(data_.text(value));
     }
     return false;
   }

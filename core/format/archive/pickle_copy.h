@@ -28,12 +28,14 @@ struct PickleCopyRules {
   bool persistent_ids = false;                   // written, else they cannot be
   // What may stand in the copy; everything else is None there. Empty: all may.
   std::span<const PickleClass> known = {};
-  // Pairs of dicts that are left out: those whose key is one of these, or an object whose state has
-  // it as "fqn". Null: none. Outlives the copy.
-  const std::set<std::string, std::less<>>* left_out = nullptr;
-  // Of which dicts: those so many containers inside of the value; kAnyDepth = all.
+  // Pairs of dicts that are left out: those whose key is one of the names, or an object whose state
+  // has it as "fqn". depth: of dicts so many containers inside of the value; kAnyDepth = of all.
   static constexpr int kAnyDepth = -1;
-  int left_out_depth = kAnyDepth;
+  struct LeftOut {
+    const std::set<std::string, std::less<>>& names;  // outlives the copy
+    int depth = kAnyDepth;
+  };
+  std::span<const LeftOut> left_out = {};  // outlives the copy
   // Integers that dicts have under these text keys, and what they are in the copy. Null: none.
   // Outlives the copy.
   const std::map<std::string, int64_t, std::less<>>* numbers = nullptr;

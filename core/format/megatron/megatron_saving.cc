@@ -17,6 +17,7 @@
 
 #include "core/base/text.h"
 #include "core/format/megatron/listed_digests.h"
+#include "core/format/megatron/listed_removal.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/megatron_format.h"
 #include "core/format/megatron/publication.h"
@@ -187,6 +188,9 @@ class MegatronWriter final : public FormatWriter {
   Result<std::vector<GenerationInfo>> list_generations(const Location& location) const override;
   Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
                                       bool apply) const override;
+  Status finish_removal(const Location& location) const override {
+    return torch_dcp::finish_removal(location, listed_digests_of_removal(location));
+  }
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,
@@ -246,7 +250,6 @@ Result<std::vector<GenerationInfo>> MegatronWriter::list_generations(
   return found.take();
 }
 
-// integrity.json goes before what it lists changes, and comes back when all is done.
 Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
                                                     const EntryNameRule& goes, bool apply) const {
   SHW_ASSIGN_OR_RETURN(const auto publication, read_publication(location));
@@ -256,30 +259,7 @@ Result<EntryRemoval> MegatronWriter::remove_entries(const Location& location,
                "removal that is applied, finishes it first")
         .with_detail("file", kJournalName);
   }
-  SHW_ASSIGN_OR_RETURN(torch_dcp::PlannedRemoval planned, torch_dcp::plan_removal(location, goes));
-  EntryRemoval& removal = planned.removal;
-  if (!apply || removal.entries.empty()) return std::move(removal);
-  const std::string key = key_of(location, kIntegrityName);
-  const auto bytes = storage::read_all(*location.storage, key, kMaxIntegrityBytes);
-  if (bytes.status().code() == StatusCode::kNotFound) {
-    SHW_RETURN_IF_ERROR(torch_dcp::carry_out(location, planned));
-    return std::move(removal);
-  }
-  SHW_RETURN_IF_ERROR(bytes.status());
-  SHW_ASSIGN_OR_RETURN(auto listed, decode_integrity(*bytes));
-  SHW_RETURN_IF_ERROR(location.storage->remove(key));
-  bool supported = false;
-  SHW_RETURN_IF_ERROR(location.storage->sync_prefix(location.prefix, &supported));
-  SHW_RETURN_IF_ERROR(torch_dcp::carry_out(location, planned));
-  for (const EntryRemoval::Part& file : removal.files) listed.erase(file.name);
-  for (auto& [name, digest] : listed) {
-    if (name != torch_dcp::kIndexName && !torch_dcp::is_digests_file(name)) continue;
-    SHW_ASSIGN_OR_RETURN(digest, sha256_of(location, name));
-  }
-  const std::string text = encode_integrity(listed);
-  SHW_RETURN_IF_ERROR(
-      torch_dcp::put_in_place(location, kIntegrityName, std::as_bytes(std::span(text))));
-  return std::move(removal);
+  return torch_dcp::remove_entries(location, goes, apply, listed_digests_of_removal(location));
 }
 
 Result<std::unique_ptr<GenerationWriter>> MegatronWriter::begin(

@@ -5,29 +5,35 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.h"
 #include "core/format/saving.h"
-#include "core/format/torch_dcp/index_without.h"
+#include "core/format/torch_dcp/removal_list.h"
 
 namespace shardwright::format::torch_dcp {
 
-// As FormatWriter::remove_entries. The directory has an index of all ranks (.metadata); DATA_LOSS
-// for one that is damaged, NOT_FOUND without one.
-Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes,
-                                    bool apply);
-
-// The same in two steps, for formats around it. The index is read and made once.
-struct PlannedRemoval {
-  std::vector<std::byte> before;  // the index
-  IndexWithout index;
-  EntryRemoval removal;  // no entries: nothing has such a name, and there is nothing to carry out
+// What a format around does in the same removal. Each may be empty.
+struct AroundRemoval {
+  // What `restore` needs; changes nothing.
+  std::function<Result<std::string>()> keep;
+  // Takes away what would say something else than the new index.
+  std::function<Status()> withdraw;
+  // Puts that back as it is true now, from what `keep` gave (list.kept, not empty). gone: files of
+  // data that went. Also where the removal has not taken place. Can be tried again.
+  std::function<Status(const RemovalList& list, std::span<const std::string> gone)> restore;
 };
-Result<PlannedRemoval> plan_removal(const Location& location, const EntryNameRule& goes);
-Status carry_out(const Location& location, const PlannedRemoval& planned);
+
+// As FormatWriter::remove_entries. The directory has an index of all ranks (.metadata); DATA_LOSS
+// for one that is damaged, NOT_FOUND without one. A removal that was cut off is finished first,
+// whatever its rule was.
+Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes, bool apply,
+                                    const AroundRemoval& around = {});
+// That alone; nothing where none was cut off.
+Status finish_removal(const Location& location, const AroundRemoval& around = {});
 
 // In place of what is there, durable with its name.
 Status put_in_place(const Location& location, std::string_view name,

@@ -8,6 +8,7 @@
 //   HINT__R_K...                       the same of entries whose names begin with HINT
 //   .shardwright.GENERATION.digests    digests (digest_sidecar.h)
 //   .shardwright.GENERATION.journal    what a conversion has done so far
+//   .shardwright.removal               what a removal of entries has left to do (removal_list.h)
 //
 // Pure functions, any thread.
 #pragma once
@@ -20,6 +21,7 @@
 namespace shardwright::format::torch_dcp {
 
 inline constexpr std::string_view kOwnBeginning = ".shardwright.";
+inline constexpr std::string_view kRemovalListName = ".shardwright.removal";
 
 struct DataFile {
   int32_t rank = 0;

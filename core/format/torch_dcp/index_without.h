@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An index without some of its entries: everything else that it says stays, whoever wrote it. Pure,
-// any thread.
+// An index without some of its entries: everything else that it says stays, whoever wrote it, but
+// for Megatron's plans of ranks (all_local_plans), which describe what is no more. Pure, any
+// thread.
 #pragma once
 
 #include <cstddef>

@@ -59,6 +59,9 @@ class TorchDcpWriter final : public FormatWriter {
                                       bool apply) const override {
     return torch_dcp::remove_entries(location, goes, apply);
   }
+  Status finish_removal(const Location& location) const override {
+    return torch_dcp::finish_removal(location);
+  }
   Result<std::unique_ptr<GenerationWriter>> begin(const Location& location,
                                                   const plan::GlobalSavePlan& plan,
                                                   const State& state, SaveSettings settings,

@@ -56,6 +56,7 @@ SaveOptions::SaveOptions(const Json& words) {
                    {"preset", &options.preset},
                    {"verify_replicas", &options.verify_replicas},
                    {"format", &options.format},
+                   {"common", &options.common},
                    {"priority", &options.priority}});
 }
 

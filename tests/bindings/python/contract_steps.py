@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shardwright
 from contract_planning import PlanningSteps
-from shardwright import Shard
+from shardwright import Shard, _json
 
 _VALUES = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 
@@ -148,7 +148,7 @@ class Runner(PlanningSteps):
     @staticmethod
     def object_of(entry):
         if "json" in entry:
-            return json.loads(entry["json"])
+            return _json.decode(entry["json"].encode(), entry["name"])
         return bytes.fromhex(entry["hex"]) if "hex" in entry else bytes(entry["zeros"])
 
     def state(self, name, writable=False):
@@ -268,7 +268,8 @@ class Runner(PlanningSteps):
         if "hex" in step:
             assert found == bytes.fromhex(step["hex"])
         else:
-                assert found == json.loads(step["text"])
+            wanted = _json.decode(step["text"].encode(), step["name"])  # NaN among its values
+            assert _json.encode(found, step["name"]) == _json.encode(wanted, step["name"])
 
     def do_latest(self, step):
         path, storage = self.path(step)

@@ -4,8 +4,6 @@
 // commit. Each call of a save fails once, and each is the last one that is carried out: our readers
 // find the checkpoint before or the new one, Megatron one of the two or none, and the next save
 // puts all in order.
-#include <atomic>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +12,7 @@
 #include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/publication.h"
 #include "core/storage/backends.h"
+#include "tests/core/exec/failing_call.h"
 #include "tests/core/exec/megatron_world.h"
 
 namespace shardwright::exec::test {
@@ -248,25 +247,6 @@ TEST_F(MegatronSave, RefusesACommonStateThatIsNone) {
   EXPECT_EQ(conflict.code(), StatusCode::kInvalidArgument) << conflict.to_string();
   for (const std::string& key : keys_at(location())) EXPECT_EQ(key, "ckpt/.lock");
 }
-
-// call: number of the one that fails, from 1 on. goes_on: those behind it fail as well, as if the
-// process were gone.
-struct FailingCall {
-  std::shared_ptr<std::atomic<int64_t>> count = std::make_shared<std::atomic<int64_t>>(0);
-  int64_t call = std::numeric_limits<int64_t>::max();
-  bool goes_on = false;
-
-  std::shared_ptr<storage::Storage> on(storage::Storage& inner) const {
-    return storage::make_fault_storage(
-        inner, [each = *this](const storage::StorageEvent& event, uint64_t*) {
-          const int64_t number = ++*each.count;
-          const bool hit = each.goes_on ? number >= each.call : number == each.call;
-          if (!hit) return Status();
-          return unavailable(fmt::format("no answer to {} of {}",
-                                         storage::operation_name(event.operation), event.key));
-        });
-  }
-};
 
 void MegatronSave::fail_at_each_call(bool overwrites, bool goes_on) {
   const World old_world = make_megatron_world(1, 1);

@@ -49,6 +49,7 @@ pub fn save_options(words: &Value) -> Result<SaveOptions, Failure> {
             "preset" => options.preset = word(value)?,
             "verify_replicas" => options.verify_replicas = word(value)?,
             "format" => options.format = word(value)?,
+            "common" => options.common = word(value)?,
             "max_shard_size" => options.max_shard_size = value.as_u64().unwrap_or(0),
             "hold" => options.hold = value.as_bool().unwrap_or(false),
             "priority" => options.priority = word(value)?,

@@ -100,7 +100,7 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{Grid, RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    GarbageOptions, Loaded, Location, clean_pickles, collect_garbage, latest, list_steps, load, load_all, load_async,
-    load_async_at, load_at, load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, scan_pickles,
-    version,
+    GarbageOptions, Loaded, Location, RemoveOptions, clean_pickles, collect_garbage, latest, list_steps, load, load_all,
+    load_async, load_async_at, load_at, load_into, prepare, prepare_at, remove_entries, save, save_async, save_async_at,
+    save_at, scan_pickles, version,
 };

@@ -31,7 +31,7 @@ pub struct Summary {
     pub object_count: u64,
     /// Chunks of this rank.
     pub chunk_count: u64,
-    /// Data files of the whole checkpoint.
+    /// Data files of the whole checkpoint; of a removal, those that hold nothing else.
     pub file_count: u64,
     /// Payload that this rank wrote, or what it read from the files.
     pub bytes: u64,
@@ -136,7 +136,7 @@ impl Report {
         self.names(ffi::SHW_REPORT_FINDING)
     }
 
-    /// Generations removed, or removable in a dry run.
+    /// Generations that a clean-up removed, or entries that a removal did, or would in a dry run.
     pub fn removed(&self) -> Vec<String> {
         self.names(ffi::SHW_REPORT_REMOVED)
     }

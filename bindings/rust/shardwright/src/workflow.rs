@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::state::State;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
-use crate::text::{Parts, c_path};
+use crate::text::{Parts, c_path, c_text};
 use shardwright_sys::{ffi, raw};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsString};
@@ -265,6 +265,44 @@ pub fn collect_garbage(location: &Location, options: &GarbageOptions) -> Result<
     let flags = if options.apply { ffi::SHW_GC_APPLY } else { 0 };
     // SAFETY: handles and text live for the call.
     Ok(Report::new(unsafe { raw::checkpoint_gc(context.handle(), at.storage, at.path.as_ptr(), grace_ns, flags) }?))
+}
+
+options! {
+/// Options of [`remove_entries`](crate::remove_entries).
+pub struct RemoveOptions {
+    /// Names end behind the prefix, or go on with "." or "/", so that "layer1" has no "layer10".
+    pub whole_parts: bool,
+    /// Whether anything is removed; without it the report only says what would be.
+    pub apply: bool,
+}
+}
+
+/// Finds (with `apply` removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix`,
+/// and the files that hold nothing else.
+///
+/// The report's `removed` has their names, its summary counts the files, and its JSON has the bytes of both. The index without
+/// the entries, which loses nothing else, is durable before a file goes; digests and integrity.json follow. What shares its
+/// file with something else stays there and is in no index. Killed, the next call finishes it, whatever its prefix. NOT_FOUND
+/// also when no name begins so, UNIMPLEMENTED for other formats, UNAVAILABLE while a save runs there.
+///
+/// ```no_run
+/// use shardwright::{Location, RemoveOptions, remove_entries};
+///
+/// let run = Location::path("run/iter_0001000");
+/// println!("would go: {:?}", remove_entries(&run, "optimizer.", &RemoveOptions::new())?.removed());
+/// remove_entries(&run, "optimizer.", &RemoveOptions::new().apply(true))?;
+/// # Ok::<(), shardwright::Error>(())
+/// ```
+pub fn remove_entries(location: &Location, prefix: &str, options: &RemoveOptions) -> Result<Report> {
+    let context = Context::shared()?;
+    let at = CLocation::of(location)?;
+    let names = c_text("prefix", prefix)?;
+    let apply = if options.apply { ffi::SHW_REMOVE_APPLY } else { 0 };
+    let whole_parts = if options.whole_parts { ffi::SHW_REMOVE_WHOLE_PARTS } else { 0 };
+    // SAFETY: handles and texts live for the call.
+    Ok(Report::new(unsafe {
+        raw::checkpoint_remove(context.handle(), at.storage, at.path.as_ptr(), names.as_ptr(), apply | whole_parts)
+    }?))
 }
 
 /// The newest whole step of a run directory (step-NNNNNNNN directories below `run`).

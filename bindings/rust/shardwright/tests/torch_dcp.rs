@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use shardwright::{
-    Checkpoint, Context, DType, DigestAlgorithm, ErrorKind, Format, Kind, LoadOptions, Location, SaveOptions, Shard,
-    State, load_at, save_at, thread_collectives, torch_items,
+    Checkpoint, Context, DType, DigestAlgorithm, ErrorKind, Format, Kind, LoadOptions, Location, RemoveOptions,
+    SaveOptions, Shard, State, Storage, load_at, remove_entries, save_at, thread_collectives, torch_items,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -255,4 +255,63 @@ fn items_that_do_not_fit_are_refused() {
     assert_eq!(digests(&index, &[&one, &other]), ErrorKind::InvalidArgument);
     assert_eq!(digests(&index, &[]), ErrorKind::InvalidArgument);
     assert_eq!(digests(&[0; 9], &[&one]), ErrorKind::DataLoss);
+}
+
+// ---- removal of entries ----
+
+const FORMATS: [Format; 2] = [Format::TorchDcp, Format::Megatron];
+
+fn save_model(location: &Location, format: Format) {
+    let mut state = State::new();
+    for name in ["layer1.w", "layer10.w", "optimizer.m"] {
+        state.add(name, &[2, 3], &WEIGHTS).unwrap();
+    }
+    state.add_json("optimizer.step", "7").unwrap();
+    save_at(&Context::shared().unwrap(), &state, location, None, &SaveOptions::new().format(format)).unwrap();
+}
+
+/// Names of the tensors of a checkpoint that is whole.
+fn whole_keys(location: &Location) -> BTreeSet<String> {
+    let checkpoint = Checkpoint::open_at(&Context::shared().unwrap(), location).unwrap();
+    assert!(checkpoint.verify(true).unwrap().findings().is_empty());
+    checkpoint.keys().unwrap().into_iter().collect()
+}
+
+#[test]
+fn entries_go_from_both_formats_and_from_storages() {
+    let (scratch, memory) = (Scratch::new(), Storage::memory().unwrap());
+    for (number, format) in FORMATS.into_iter().enumerate() {
+        let name = number.to_string();
+        for at in [Location::path(scratch.0.join(&name)), Location::storage(&memory, &name)] {
+            save_model(&at, format);
+            let all = whole_keys(&at);
+            let dry = remove_entries(&at, "optimizer.", &RemoveOptions::new()).unwrap();
+            assert_eq!(dry.removed(), ["optimizer.m", "optimizer.step"]);
+            assert_eq!((dry.summary().unwrap().file_count, whole_keys(&at)), (0, all));
+            remove_entries(&at, "optimizer.", &RemoveOptions::new().apply(true)).unwrap();
+            assert_eq!(whole_keys(&at), BTreeSet::from(["layer1.w", "layer10.w"].map(String::from)));
+        }
+    }
+}
+
+#[test]
+fn whole_parts_of_names_are_removed_where_that_is_wanted() {
+    let scratch = Scratch::new();
+    let at = Location::path(scratch.0.join("p"));
+    save_model(&at, Format::TorchDcp);
+    let removed = |whole| remove_entries(&at, "layer1", &RemoveOptions::new().whole_parts(whole)).unwrap().removed();
+    assert_eq!(removed(true), ["layer1.w"]);
+    assert_eq!(removed(false), ["layer1.w", "layer10.w"]);
+}
+
+#[test]
+fn removals_that_cannot_be_are_refused() {
+    let scratch = Scratch::new();
+    let at = Location::path(scratch.0.join("p"));
+    save_model(&at, Format::Native);
+    let kind = |at: &Location, prefix| remove_entries(at, prefix, &RemoveOptions::new()).unwrap_err().kind();
+    assert_eq!(kind(&at, "optimizer."), ErrorKind::Unimplemented);
+    assert_eq!(kind(&at, ""), ErrorKind::InvalidArgument);
+    assert_eq!(kind(&at, "a\0b"), ErrorKind::InvalidArgument);
+    assert_eq!(kind(&Location::path(scratch.0.join("nowhere")), "a"), ErrorKind::NotFound);
 }

@@ -3,6 +3,7 @@
 // Indexes one by one: what is read, and every way in which one can be wrong.
 #include "core/format/torch_dcp/dcp_index.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/pickle_writer.h"
 #include "core/format/torch_dcp/index_classes.h"
+#include "core/format/torch_dcp/index_without.h"
 #include "tests/support/expect_failure.h"
 
 namespace shardwright::format::torch_dcp {
@@ -152,6 +154,27 @@ TEST(DcpIndex, TakesACallOfDictWithoutArgumentsForADict) {
   std::string bytes = pickle_of({});
   bytes.insert(2, "cbuiltins\ndict\nN\x85R0");  // dict(None)
   EXPECT_FAILURE(decode(bytes).status(), StatusCode::kPermissionDenied, "builtins.dict");
+}
+
+// Plans of ranks describe what is no more.
+TEST(DcpIndex, WithoutAnEntryKeepsAllButThePlansOfRanks) {
+  Sample sample;
+  sample.has_extras = true;
+  sample.has_object = true;
+  const std::string before = pickle_of(sample);
+  const auto without = index_without(std::as_bytes(std::span(before)),
+                                     [](std::string_view name) { return name == "step"; });
+  ASSERT_TRUE(without.ok()) << without.status().to_string();
+  ASSERT_EQ(without->entries.size(), 1U);
+  EXPECT_EQ(without->entries[0].name, "step");
+  EXPECT_TRUE(without->files.empty());
+  const auto index = decode(without->bytes);
+  ASSERT_TRUE(index.ok()) << index.status().to_string();
+  EXPECT_TRUE(index->objects.empty());
+  EXPECT_EQ(index->places.size(), 2U);
+  std::map<std::string, std::string> facts = decode(before)->facts;
+  EXPECT_EQ(facts.erase("all_local_plans"), 1U);
+  EXPECT_EQ(index->facts, facts);
 }
 
 TEST(DcpIndex, KeepsWhatOthersSetOnIt) {

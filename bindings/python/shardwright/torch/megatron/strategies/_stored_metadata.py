@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an index says, as a request, and an index without some of its entries. Nothing that is stored is run."""
+"""What an index says, as a request, and removals from it. Nothing that is stored is run."""
 from __future__ import annotations
 
-import copy
-import io
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,15 @@ from typing import Any
 import torch
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorStorageMetadata
 
+from ....checkpoint import remove_entries
 from ....errors import NotFoundError
-from ...dcp import _choice, _metadata_file
+from ...dcp import _choice
 from .._directory import Directory, location_of
 from .._flattened_entries import flattened_shapes
-from ..integrity import MANIFEST, save_integrity_manifest
 from ..sharded_object import ShardedObject
 from ..sharded_tensor import ShardedTensor
 
-_INDEX, _DATA = ".metadata", ".distcp"
+_DATA = ".distcp"
 
 
 def read_metadata(directory: str | Path) -> Any:
@@ -49,38 +47,16 @@ def sharded_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def remove_prefix(directory: str | Path, prefix: str) -> None:
-    """Removes entries and, once the index without them is durable, the files that no entry lies in any more."""
+    """Removes entries, where there are files for them, and the files that no entry lies in any more."""
     files = Directory(directory)
-    named = [name for name in files.names() if name.endswith(_DATA) and name.startswith(prefix)]
-    if not named:
-        warnings.warn(f'There are no files in {files.path} that begin with "{prefix}". Skipping removal.', stacklevel=3)
+    if not any(name.endswith(_DATA) and name.startswith(prefix) for name in files.names()):
+        warnings.warn(f'There are no files in {files.path} that begin with "{prefix}". Skipping removal. '
+                      "shardwright.remove_entries takes entries out of files with other names, too.", stacklevel=3)
         return
-    content = files.read(_INDEX)
-    if content is None:
-        raise NotFoundError(f"{files.path}/{_INDEX} is missing: {files.path} holds no whole checkpoint",
-                            {"path": f"{files.path}/{_INDEX}"})
-    kept = _without(_metadata_file.read(io.BytesIO(content)), prefix)
-    data = io.BytesIO()
-    _metadata_file.write(kept, data)
-    has_manifest = files.version(MANIFEST) is not None
-    files.remove(MANIFEST)
-    files.replace(_INDEX, data.getbuffer())
-    used = {place.relative_path for place in (kept.storage_data or {}).values()}
-    for name in named:
-        if name not in used:
-            files.remove(name)
-    if has_manifest:
-        save_integrity_manifest(files.path)
-
-
-def _without(metadata: Any, prefix: str) -> Any:
-    """The same but for the entries of the prefix. Plans of ranks, which Megatron keeps to compare, describe what is no more."""
-    kept = copy.copy(metadata)
-    kept.__dict__.pop("all_local_plans", None)
-    for field in ("state_dict_metadata", "planner_data", "mcore_data"):
-        entries = getattr(metadata, field, None)
-        if isinstance(entries, dict):
-            setattr(kept, field, {name: entry for name, entry in entries.items() if not name.startswith(prefix)})
-    if metadata.storage_data is not None:
-        kept.storage_data = {at: place for at, place in metadata.storage_data.items() if not at.fqn.startswith(prefix)}
-    return kept
+    place = _choice.storage_of(None, files.path, reader=True).place
+    try:
+        remove_entries(place.path, prefix, storage=place.storage, apply=True)
+    except NotFoundError as e:
+        if e.details.get("parameter") != "prefix":
+            raise
+        warnings.warn(f'There are no entries in {files.path} that begin with "{prefix}". Skipping removal.', stacklevel=3)

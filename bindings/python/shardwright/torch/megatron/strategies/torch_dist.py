@@ -269,9 +269,10 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         return sharded_metadata(read_metadata(checkpoint_dir))
 
     def remove_sharded_tensors(self, checkpoint_dir: str | Path, key_prefix: str) -> None:
-        """Removes the entries whose keys begin with a prefix, and the files that hold nothing else. One process calls it.
+        """Removes the entries whose keys begin with a prefix, where there are files whose names do, and the files that hold
+        nothing else: shardwright.remove_entries, which says what happens to the rest. One process calls it.
 
-        The index without them is in place, and durable, before a file is removed.
+        A warning, and nothing happens, where there are no such files, as without `separation_hint`, or no such entries.
         """
         remove_prefix(checkpoint_dir, key_prefix)
 

@@ -84,7 +84,7 @@ public final class Report extends Handle {
     }
 
     /**
-     * Data files of the whole checkpoint.
+     * Data files of the whole checkpoint; of a removal, those that hold nothing else.
      *
      * @return their number
      */
@@ -221,9 +221,9 @@ public final class Report extends Handle {
     }
 
     /**
-     * Generations removed, or removable in a dry run.
+     * Generations that a clean-up removed, or entries that a removal did, or would in a dry run.
      *
-     * @return their ids
+     * @return their ids, or names
      */
     public List<String> removed() {
         return names(shw_nativeConstants.SHW_REPORT_REMOVED);

@@ -307,6 +307,49 @@ public final class Shardwright {
     }
 
     /**
+     * Finds tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with a prefix, with the files that
+     * hold nothing else, and removes them when the options say so.
+     *
+     * <pre>{@code
+     * Path run = Path.of("run/iter_0001000");
+     * System.out.println("would go: " + Shardwright.removeEntries(run, "optimizer.", new RemoveOptions()).removed());
+     * Shardwright.removeEntries(run, "optimizer.", new RemoveOptions().apply(true));
+     * }</pre>
+     *
+     * The index without the entries, which loses nothing else, is durable before a file goes; digests and integrity.json
+     * follow. What shares its file with something else stays there and is in no index. Killed, the next call finishes it,
+     * whatever its prefix.
+     *
+     * @param location where it lies
+     * @param prefix what the names begin with; not empty
+     * @param options the options
+     * @return entries in {@link Report#removed}, files in {@link Report#fileCount}; its JSON has the bytes of both
+     * @throws ShardwrightException NOT_FOUND also when no name begins so, UNIMPLEMENTED for other formats, UNAVAILABLE while a
+     *     save runs there
+     */
+    public static Report removeEntries(Location location, String prefix, RemoveOptions options) {
+        byte[] text = Location.textOf(location);
+        byte[] beginning = Text.terminated("the prefix", prefix);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return new Report(shw_nativeJNI.shw_checkpoint_remove(uses.of(context), uses.ofNullable(location.storage()), text,
+                    beginning, options.flags()));
+        }
+    }
+
+    /**
+     * As {@link #removeEntries(Location, String, RemoveOptions)}.
+     *
+     * @param path a path of the default file system
+     * @param prefix what the names begin with; not empty
+     * @param options the options
+     * @return entries in {@link Report#removed}
+     */
+    public static Report removeEntries(Path path, String prefix, RemoveOptions options) {
+        return removeEntries(Location.of(path), prefix, options);
+    }
+
+    /**
      * Saves a checkpoint again in another format, in bounded memory; the source is only read. What was written stays when the
      * call fails, and the same call goes on with it.
      *

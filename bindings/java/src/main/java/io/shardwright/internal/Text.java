@@ -51,12 +51,17 @@ public final class Text {
         return false;
     }
 
-    /** NUL-terminated; a NUL inside is refused, because C would cut the text there. */
-    public static byte[] terminated(String text) {
+    /** A path, NUL-terminated; a NUL inside is refused, because C would cut the text there. */
+    public static byte[] terminated(String path) {
+        return terminated("a path", path);
+    }
+
+    /** The same of any text; what: the beginning of the message. */
+    public static byte[] terminated(String what, String text) {
         byte[] bytes = bytes(text);
         for (byte b : bytes) {
             if (b == 0) {
-                throw ShardwrightException.of(StatusCode.INVALID_ARGUMENT, "a path holds a NUL character");
+                throw ShardwrightException.of(StatusCode.INVALID_ARGUMENT, what + " holds a NUL character");
             }
         }
         return Arrays.copyOf(bytes, bytes.length + 1);

@@ -7,6 +7,7 @@ import com.google.gson.JsonObject;
 import io.shardwright.Location;
 import io.shardwright.Cast;
 import io.shardwright.Checkpoint;
+import io.shardwright.Common;
 import io.shardwright.ConvertOptions;
 import io.shardwright.DType;
 import io.shardwright.DigestAlgorithm;
@@ -177,6 +178,7 @@ final class Interpreter implements AutoCloseable {
                     options.verifyReplicas(VerifyReplicas.of(entry.getValue().getAsString()));
                     break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
+                case "common": options.common(Common.of(entry.getValue().getAsString())); break;
                 case "max_shard_size": options.maxShardSize(entry.getValue().getAsLong()); break;
                 case "hold": options.hold(entry.getValue().getAsBoolean()); break;
                 case "priority": options.priority(Priority.of(entry.getValue().getAsString())); break;
