@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/view_reads_internal.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/layout/flat_range.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shardwright::exec::internal {
+namespace {
+
+// The reads of a box that lies in a run: whole rows at once as far as rows of the box are rows of
+// the piece and of the memory.
+class RunReads {
+ public:
+  RunReads(const ViewPiece& piece, const Box& part, const BoxRead& read)
+      : piece_(piece), part_(part), read_(read) {}
+
+  void add_to(std::vector<BoxRead>* reads) const {
+    const size_t rank = part_.sizes.size();
+    size_t joined = rank;  // dimensions from here on are one run
+    int64_t length = 1;
+    while (joined > 0) {
+      --joined;
+      length *= part_.sizes[joined];
+      const bool is_whole = part_.sizes[joined] == piece_.box.sizes[joined] &&
+                            part_.sizes[joined] == read_.box.sizes[joined];
+      if (!is_whole) break;
+    }
+    Dims at = part_.offsets;
+    while (true) {
+      reads->push_back(run_at(at, length));
+      size_t d = joined;
+      for (; d > 0; --d) {
+        if (++at[d - 1] < part_.offsets[d - 1] + part_.sizes[d - 1]) break;
+        at[d - 1] = part_.offsets[d - 1];
+      }
+      if (d == 0) return;
+    }
+  }
+
+ private:
+  static int64_t position(const Dims& at, const Box& in) {
+    int64_t element = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      element = element * in.sizes[d] + (at[d] - in.offsets[d]);
+    return element;
+  }
+
+  BoxRead run_at(const Dims& at, int64_t length) const {
+    BoxRead run;
+    run.tensor = piece_.tensor;
+    run.box = {{piece_.offsets[0] + position(at, piece_.box)}, {length}};
+    run.target = read_.target;
+    const int64_t bytes =
+        position(at, read_.box) * static_cast<int64_t>(dtype_bits(run.target.dtype)) / 8;
+    run.target.data += bytes;
+    run.target.shape = {length};
+    run.target.strides = {};
+    return run;
+  }
+
+  const ViewPiece& piece_;
+  const Box& part_;
+  const BoxRead& read_;
+};
+
+// The part of the memory of a read that is a box of it.
+TensorView memory_of(const BoxRead& read, const Box& part) {
+  TensorView view = read.target;
+  Dims strides = view.strides;
+  if (strides.empty()) {
+    strides = Dims(read.box.sizes.size(), 1);
+    for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * read.box.sizes[d];
+  }
+  int64_t element = 0;
+  for (size_t d = 0; d < strides.size(); ++d)
+    element += (part.offsets[d] - read.box.offsets[d]) * strides[d];
+  view.data += element * static_cast<int64_t>(dtype_bits(view.dtype)) / 8;
+  view.shape = part.sizes;
+  view.strides = strides;
+  return view;
+}
+
+Dims without_ones(const Dims& sizes) {
+  std::vector<int64_t> kept;
+  std::ranges::copy_if(sizes, std::back_inserter(kept), [](int64_t size) { return size != 1; });
+  return Dims(kept);
+}
+
+// The read of a box that lies in a box of the source, which may have other dimensions of 1.
+BoxRead read_of_box(const ViewPiece& piece, const Box& part, const BoxRead& read) {
+  const TensorView memory = memory_of(read, part);
+  BoxRead below{piece.tensor, {piece.offsets, sizes_in_source(piece)}, memory};
+  const size_t rank = below.box.sizes.size();
+  below.target.strides = Dims(rank, 1);
+  size_t d = part.sizes.size();  // of the view
+  for (size_t e = rank; e-- > 0;) {
+    if (below.box.sizes[e] == 1) {
+      if (e + 1 < rank) below.target.strides[e] = below.target.strides[e + 1] * below.box.sizes[e + 1];
+      continue;
+    }
+    do --d;
+    while (piece.box.sizes[d] == 1);
+    below.box.offsets[e] += part.offsets[d] - piece.box.offsets[d];
+    below.box.sizes[e] = part.sizes[d];
+    below.target.strides[e] = memory.strides[d];
+  }
+  below.target.shape = below.box.sizes;
+  return below;
+}
+
+// The reads of what a read wants of the elements of a box in a row: one for each box that they are.
+void add_reads_in_a_row(const ViewPiece& piece, const Box& part, const BoxRead& read,
+                        std::vector<BoxRead>* reads) {
+  std::vector<Piece> boxes;
+  append_flat_range({piece.offsets, piece.sizes},
+                    {part.offsets[0] - piece.box.offsets[0], part.sizes[0]}, &boxes);
+  for (Piece& each : boxes) {
+    const int64_t element = part.offsets[0] - read.box.offsets[0] + each.local_offset_elements;
+    BoxRead& below = reads->emplace_back();
+    below.tensor = piece.tensor;
+    below.target = read.target;
+    below.target.data += element * static_cast<int64_t>(dtype_bits(read.target.dtype)) / 8;
+    below.target.shape = each.box.sizes;
+    below.target.strides = {};
+    below.box = std::move(each.box);
+  }
+}
+
+}  // namespace
+
+const Dims& sizes_in_source(const ViewPiece& piece) {
+  return piece.sizes.empty() ? piece.box.sizes : piece.sizes;
+}
+
+bool has_same_dimensions(const ViewPiece& piece) {
+  return piece.sizes.empty() || without_ones(piece.sizes) == without_ones(piece.box.sizes);
+}
+
+Status add_piece_reads(const ViewPiece& piece, size_t source_rank, const WantedPart& wanted,
+                       std::vector<BoxRead>* reads) {
+  const auto& [part, read] = wanted;
+  if (piece.tensor == ViewPiece::kZeros) {
+    if (!device_is_host_accessible(read.target.device_type))
+      return unimplemented("zeros of a view are read into memory of the host only");
+    const TensorView memory = memory_of(read, part);
+    fill_zero({memory.data, static_cast<uint64_t>(dtype_bits(memory.dtype)) / 8, memory.shape,
+               memory.strides});
+    return {};
+  }
+  const bool lies_in_run =
+      piece.sizes.empty() && source_rank == 1 && piece.box.sizes.size() != 1;
+  if (!lies_in_run && has_same_dimensions(piece)) {
+    reads->push_back(read_of_box(piece, part, read));
+    return {};
+  }
+  if (!read.target.is_contiguous())
+    return unimplemented("runs of a stored tensor are read into contiguous memory only");
+  if (lies_in_run) {
+    RunReads(piece, part, read).add_to(reads);
+  } else {
+    add_reads_in_a_row(piece, part, read, reads);
+  }
+  return {};
+}
+
+}  // namespace shardwright::exec::internal
