@@ -38,6 +38,7 @@ inline constexpr std::string_view kSizes = "per_bucket_numel_unpadded";
 inline constexpr std::string_view kPaddedSizes = "per_bucket_numel";
 
 inline constexpr std::string_view kMainState = "param";  // the parameter that is trained
+inline constexpr std::string_view kOfExperts = "chained_1.";  // prefix of what shares experts out
 
 // All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in
 // another way. DATA_LOSS naming the bucket: one without "param", with states of different sizes, a

@@ -15,8 +15,6 @@
 namespace shardwright::reshard {
 namespace {
 
-constexpr std::string_view kOfExperts = "chained_1.";  // of experts that ranks share out
-
 // Groups of one pipeline stage hold the same parameters, of which each has other rows.
 bool is_first_of_stage(const Bucket& bucket, const JobShape& shape) {
   return bucket.prefix == kOfExperts || bucket.group % shape.tensor == 0;

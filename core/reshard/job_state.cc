@@ -223,7 +223,7 @@ class JobStateChanger {
     if (is_chained(to, change_.has_experts)) {
       SHW_ASSIGN_OR_RETURN(Value dense, one_optimizer({"chained_0.", to.pipeline * to.tensor},
                                                       groups.dense(), others));
-      SHW_ASSIGN_OR_RETURN(Value experts, one_optimizer({"chained_1.", to.pipeline * to.expert},
+      SHW_ASSIGN_OR_RETURN(Value experts, one_optimizer({kOfExperts, to.pipeline * to.expert},
                                                         groups.experts(), others));
       optimizer.set(0, std::move(dense));
       optimizer.set(1, std::move(experts));

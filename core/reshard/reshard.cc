@@ -53,6 +53,8 @@ class Resharding {
     SHW_ASSIGN_OR_RETURN(buckets_, find_buckets(*source_));
     from_ = shape_of_source(source_->catalog(), buckets_);
     SHW_RETURN_IF_ERROR(choose_target());
+    // Rules that do not fit are told before all weights are read.
+    SHW_RETURN_IF_ERROR(mapped_contents(*source_, options_.map.mapping).status());
     SHW_ASSIGN_OR_RETURN(std::shared_ptr<const exec::Checkpoint> view, unbucketed());
     if (!options_.map.mapping.empty()) {
       SHW_ASSIGN_OR_RETURN(view, mapped(std::move(view)));
@@ -64,7 +66,7 @@ class Resharding {
       SHW_ASSIGN_OR_RETURN(view, bucketed(std::move(view), grid, &placement));
     }
     for (const Bucket& bucket : buckets_) {
-      if (objects_ == BucketObjects::kKept) placement.add(bucket, bucket.bounds, to_.shape.data);
+      if (objects_ == BucketObjects::kKept) placement.add(bucket, bucket.bounds, ranks_of(bucket));
     }
     SHW_ASSIGN_OR_RETURN(exec::Report report,
                          options_.dry_run ? planned(*view) : write(view, placement));
@@ -98,19 +100,23 @@ class Resharding {
                          from_.expert == to_.shape.expert;
     const bool stay = is_same && !buckets_[0].is_gathered && options_.map.mapping.empty();
     objects_ = stay ? BucketObjects::kKept : BucketObjects::kOfNewBuckets;
+    rules_.for_bandwidth = are_padded_for_bandwidth();
     if (!stay) return read_rules();
-    for (Bucket& bucket : buckets_) {
-      const bool is_of_experts = bucket.prefix == "chained_1.";
-      const int64_t ranks = is_of_experts ? to_.shape.data / to_.shape.expert : to_.shape.data;
-      bucket.padded = padded_bucket(bucket.elements, std::max<int64_t>(1, ranks), for_bandwidth());
-    }
+    for (Bucket& bucket : buckets_)
+      bucket.padded = padded_bucket(bucket.elements, ranks_of(bucket), rules_.for_bandwidth);
     return {};
   }
 
-  bool for_bandwidth() const {
-    return std::ranges::all_of(buckets_, [](const Bucket& bucket) {
-      return bucket.padded == 0 || is_padded_for_bandwidth(bucket.padded);
-    }) && buckets_[0].padded != 0;
+  // Data-parallel ranks of the target that share a bucket which stays.
+  int64_t ranks_of(const Bucket& bucket) const {
+    const bool has_experts_only = bucket.prefix == kOfExperts;
+    return std::max<int64_t>(
+        1, has_experts_only ? to_.shape.data / to_.shape.expert : to_.shape.data);
+  }
+
+  bool are_padded_for_bandwidth() const {
+    return std::ranges::all_of(
+        buckets_, [](const Bucket& bucket) { return is_padded_for_bandwidth(bucket.padded); });
   }
 
   // What decides over new buckets, before anything large is read.
@@ -118,7 +124,6 @@ class Resharding {
     SHW_ASSIGN_OR_RETURN(const JobArguments arguments, read_job_arguments(*source_));
     SHW_ASSIGN_OR_RETURN(rules_.bucket_size,
                          bucket_size_of(options_.map, arguments, to_.shape.data));
-    rules_.for_bandwidth = for_bandwidth();
     grouped_ = has_grouped_experts(options_.map, arguments);
     return {};
   }
@@ -191,7 +196,7 @@ class Resharding {
     contents.identity = "mapped";
     auto made = exec::make_view(reading_, std::move(view), std::move(contents));
     if (made.ok()) return made;
-    return made.status().annotated("the rules of the map do not make whole tensors");
+    return Status(made.status()).annotated("the rules of the map do not make whole tensors");
   }
 
   // Buckets in the place of states.
@@ -203,11 +208,17 @@ class Resharding {
     SHW_ASSIGN_OR_RETURN(
         TargetBuckets made,
         make_target_buckets({*source_, *view, declared, grid, from_, to_.shape, rules_}, placement));
+    std::set<std::string, std::less<>> replaced;
+    for (const DeclaredParameter& parameter : declared.parameters()) {
+      for (const size_t tensor : parameter.tensors) {
+        for (const std::string& state : parameter.states)
+          replaced.insert(state_name(state, source_->catalog().tensor_name(tensor)));
+      }
+    }
     exec::ViewContents contents;
     const plan::Catalog& catalog = view->catalog();
     for (size_t i = 0; i < catalog.tensors.size(); ++i) {
-      const std::string_view name = catalog.tensor_name(i);
-      if (model_name(name).size() == name.size())
+      if (!replaced.contains(catalog.tensor_name(i)))
         contents.tensors.push_back(exec::tensor_as_stored(catalog, i));
     }
     std::ranges::move(made.tensors, std::back_inserter(contents.tensors));

@@ -81,7 +81,7 @@ class BucketMaker {
             stage, place, -1, to_.data};
   }
   RankGroup expert_group(int64_t stage, int64_t expert) const {
-    return {"chained_1.", static_cast<uint32_t>(stage * to_.expert + expert), stage, 0, expert,
+    return {std::string(kOfExperts), static_cast<uint32_t>(stage * to_.expert + expert), stage, 0, expert,
             to_.data / to_.expert};
   }
 

@@ -71,7 +71,7 @@ JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>
   int64_t dense = 0;
   int64_t experts = 0;
   for (const Bucket& bucket : buckets) {
-    int64_t& groups = bucket.prefix == "chained_1." ? experts : dense;
+    int64_t& groups = bucket.prefix == kOfExperts ? experts : dense;
     groups = std::max(groups, static_cast<int64_t>(bucket.group) + 1);
   }
   shape.pipeline = std::max<int64_t>(1, dense / shape.tensor);
@@ -81,7 +81,8 @@ JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>
 
 Status TargetGrid::check_split(std::string_view name, std::span<const int64_t> shape,
                                Split* split) const {
-  if (is_of_experts(name) && split->leading > 0) {
+  const bool has_numbers = name.find("local_experts.") != std::string_view::npos;
+  if (is_of_experts(name) && !has_numbers && split->leading > 0) {
     const int64_t experts = shape[split->leading - 1];
     if (experts % target_.expert != 0)
       return no_fit(
