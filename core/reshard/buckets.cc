@@ -145,7 +145,8 @@ class SaidSizes {
   Result<const Json*> of(const Bucket& bucket) {
     std::string name = fmt::format("{}.{}/shard_0_1", bucket.group_name(), key_);
     const int64_t object = source_.index().find_object_of_any(name);
-    if (object < 0) return nullptr;
+    const Json* found = nullptr;
+    if (object < 0) return found;
     if (name != name_) {
       SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                            source_.read_object(static_cast<size_t>(object), {}));
@@ -154,8 +155,9 @@ class SaidSizes {
       name_ = std::move(name);
     }
     const Json* const sizes = sizes_of(said_, bucket);
-    if (sizes == nullptr || !sizes->is_array() || bucket.number >= sizes->size()) return nullptr;
-    return &(*sizes)[bucket.number];
+    if (sizes != nullptr && sizes->is_array() && bucket.number < sizes->size())
+      found = &(*sizes)[bucket.number];
+    return found;
   }
   const std::string& name() const { return name_; }
 

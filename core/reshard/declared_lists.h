@@ -5,6 +5,7 @@
 // their names (declared_order.h) where they share a layer, and by their layers elsewhere. Values.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,10 @@ struct DeclaredParameter {
   std::optional<int64_t> layer = {};
   std::optional<DeclaredPlace> place = {};
 
-  // The indexes of its box in the dimensions in front.
-  Dims leading(size_t dimensions) const { return Dims(box.offsets.span().first(dimensions)); }
+  // The indexes of its box in the dimensions in front, of which it has at most all.
+  Dims leading(size_t dimensions) const {
+    return Dims(box.offsets.span().first(std::min(dimensions, box.offsets.size())));
+  }
 };
 
 struct DeclaredInput {

@@ -24,13 +24,6 @@ struct Target {
   Rule rule;
 };
 
-// A name of an object without its place in a grid.
-struct ObjectName {
-  std::string key;
-  Dims offsets;
-  Dims shape;
-};
-
 class ContentsMapper {
  public:
   ContentsMapper(const exec::Checkpoint& source, const Mapping& mapping)
@@ -64,10 +57,10 @@ class ContentsMapper {
     return mapping_.check_used(names);
   }
 
-  static ObjectName parts_of(std::string_view name) {
+  // Of an object that is no cell of a grid the whole name is its key.
+  static ObjectKey parts_of(std::string_view name) {
     Result<ObjectKey> parsed = parse_object_key(name);
-    if (!parsed.ok()) return {std::string(name), {}, {}};
-    return {std::move(parsed->key), std::move(parsed->offsets), std::move(parsed->shape)};
+    return parsed.ok() ? *std::move(parsed) : ObjectKey{std::string(name), {}, {}};
   }
 
   Status add_tensor(size_t number) {
@@ -165,7 +158,7 @@ class ContentsMapper {
   Result<exec::ViewObject> object_of(size_t number) const {
     exec::ViewObject object = exec::as_stored(catalog_, number);
     if (!is_of_model(object.name)) return object;
-    const ObjectName parts = parts_of(object.name);
+    const ObjectKey parts = parts_of(object.name);
     SHW_ASSIGN_OR_RETURN(const Rule rule, mapping_.rule_of(parts.key));
     if (!rule.has_value()) return object;
     Box cell{parts.offsets, Dims(parts.offsets.size(), 1)};

@@ -53,8 +53,12 @@ class Resharding {
     SHW_ASSIGN_OR_RETURN(buckets_, find_buckets(*source_));
     from_ = shape_of_source(source_->catalog(), buckets_);
     SHW_RETURN_IF_ERROR(choose_target());
-    // Rules that do not fit are told before all weights are read.
-    SHW_RETURN_IF_ERROR(mapped_contents(*source_, options_.map.mapping).status());
+    // What does not fit is told before all weights are read.
+    if (options_.map.mapping.empty()) {
+      SHW_RETURN_IF_ERROR(TargetGrid::create(source_->catalog(), from_, to_.shape).status());
+    } else {
+      SHW_RETURN_IF_ERROR(mapped_contents(*source_, options_.map.mapping).status());
+    }
     SHW_ASSIGN_OR_RETURN(std::shared_ptr<const exec::Checkpoint> view, unbucketed());
     if (!options_.map.mapping.empty()) {
       SHW_ASSIGN_OR_RETURN(view, mapped(std::move(view)));
