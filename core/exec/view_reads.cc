@@ -11,23 +11,47 @@
 namespace shardwright::exec::internal {
 namespace {
 
+// Of the memory of a read, in elements.
+Dims strides_of(const BoxRead& read) {
+  if (!read.target.strides.empty()) return read.target.strides;
+  Dims strides(read.box.sizes.size(), 1);
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * read.box.sizes[d];
+  return strides;
+}
+
+// The first element of the memory of a read that is at this place of it.
+std::byte* memory_at(const BoxRead& read, const Dims& strides, const Dims& at) {
+  int64_t element = 0;
+  for (size_t d = 0; d < strides.size(); ++d)
+    element += (at[d] - read.box.offsets[d]) * strides[d];
+  return read.target.data + element * static_cast<int64_t>(dtype_bits(read.target.dtype)) / 8;
+}
+
+// The part of the memory of a read that is a box of it.
+TensorView memory_of(const BoxRead& read, const Box& part) {
+  TensorView view = read.target;
+  view.strides = strides_of(read);
+  view.data = memory_at(read, view.strides, part.offsets);
+  view.shape = part.sizes;
+  return view;
+}
+
 // The reads of a box that lies in a run: whole rows at once as far as rows of the box are rows of
 // the piece and of the memory.
 class RunReads {
  public:
   RunReads(const ViewPiece& piece, const Box& part, const BoxRead& read)
-      : piece_(piece), part_(part), read_(read) {}
+      : piece_(piece), part_(part), read_(read), strides_(strides_of(read)) {}
 
   void add_to(std::vector<BoxRead>* reads) const {
-    const size_t rank = part_.sizes.size();
-    size_t joined = rank;  // dimensions from here on are one run
+    size_t joined = part_.sizes.size();  // dimensions from here on are one run
     int64_t length = 1;
     while (joined > 0) {
-      --joined;
-      length *= part_.sizes[joined];
-      const bool is_whole = part_.sizes[joined] == piece_.box.sizes[joined] &&
-                            part_.sizes[joined] == read_.box.sizes[joined];
-      if (!is_whole) break;
+      const size_t d = joined - 1;
+      if (part_.sizes[d] != 1 && strides_[d] != length) break;
+      length *= part_.sizes[d];
+      joined = d;
+      if (part_.sizes[d] != piece_.box.sizes[d]) break;
     }
     Dims at = part_.offsets;
     while (true) {
@@ -42,21 +66,15 @@ class RunReads {
   }
 
  private:
-  static int64_t position(const Dims& at, const Box& in) {
-    int64_t element = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      element = element * in.sizes[d] + (at[d] - in.offsets[d]);
-    return element;
-  }
-
   BoxRead run_at(const Dims& at, int64_t length) const {
+    int64_t element = 0;  // of the piece
+    for (size_t d = 0; d < at.size(); ++d)
+      element = element * piece_.box.sizes[d] + (at[d] - piece_.box.offsets[d]);
     BoxRead run;
     run.tensor = piece_.tensor;
-    run.box = {{piece_.offsets[0] + position(at, piece_.box)}, {length}};
+    run.box = {{piece_.offsets[0] + element}, {length}};
     run.target = read_.target;
-    const int64_t bytes =
-        position(at, read_.box) * static_cast<int64_t>(dtype_bits(run.target.dtype)) / 8;
-    run.target.data += bytes;
+    run.target.data = memory_at(read_, strides_, at);
     run.target.shape = {length};
     run.target.strides = {};
     return run;
@@ -65,24 +83,8 @@ class RunReads {
   const ViewPiece& piece_;
   const Box& part_;
   const BoxRead& read_;
+  const Dims strides_;
 };
-
-// The part of the memory of a read that is a box of it.
-TensorView memory_of(const BoxRead& read, const Box& part) {
-  TensorView view = read.target;
-  Dims strides = view.strides;
-  if (strides.empty()) {
-    strides = Dims(read.box.sizes.size(), 1);
-    for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * read.box.sizes[d];
-  }
-  int64_t element = 0;
-  for (size_t d = 0; d < strides.size(); ++d)
-    element += (part.offsets[d] - read.box.offsets[d]) * strides[d];
-  view.data += element * static_cast<int64_t>(dtype_bits(view.dtype)) / 8;
-  view.shape = part.sizes;
-  view.strides = strides;
-  return view;
-}
 
 Dims without_ones(const Dims& sizes) {
   std::vector<int64_t> kept;
@@ -157,13 +159,13 @@ Status add_piece_reads(const ViewPiece& piece, size_t source_rank, const WantedP
     reads->push_back(read_of_box(piece, part, read));
     return {};
   }
-  if (!read.target.is_contiguous())
-    return unimplemented("runs of a stored tensor are read into contiguous memory only");
   if (lies_in_run) {
     RunReads(piece, part, read).add_to(reads);
-  } else {
-    add_reads_in_a_row(piece, part, read, reads);
+    return {};
   }
+  if (!read.target.is_contiguous())
+    return unimplemented("boxes in a row are read into contiguous memory only");
+  add_reads_in_a_row(piece, part, read, reads);
   return {};
 }
 

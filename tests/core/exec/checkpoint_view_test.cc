@@ -92,6 +92,32 @@ TEST_F(View, IsReadThroughAnotherOne) {
   EXPECT_EQ(read(**view, {{1}, {4}}), (Floats{6, 11, 12, 17}));
 }
 
+// Halves of columns that lie one behind the other in a tensor of one dimension, as in a bucket.
+TEST_F(View, HasColumnsOfARunThroughAnotherView) {
+  ViewContents contents;
+  ViewTensor flat;
+  flat.name = "flat";
+  flat.shape = {24};
+  flat.pieces = {{{{0}, {24}}, 0, {0, 0}, {4, 6}}};
+  contents.tensors = {flat};
+  contents.identity = "flat";
+  stored_ = *make_view(fixture_.runtime(), stored_, std::move(contents));
+  ViewContents halves;
+  ViewTensor half;
+  half.name = "halves";
+  half.shape = {4, 3};
+  half.pieces = {{{{0, 0}, {4, 3}}, 0, {0}}};
+  halves.tensors = {half};
+  half.name = "others";
+  half.pieces = {{{{0, 0}, {4, 3}}, 0, {12}}};
+  halves.tensors.push_back(half);
+  halves.identity = "halves";
+  stored_ = *make_view(fixture_.runtime(), stored_, std::move(halves));
+  const auto view = view_of({4, 6}, {{{{0, 0}, {4, 3}}, 0, {0, 0}}, {{{0, 3}, {4, 3}}, 1, {0, 0}}});
+  ASSERT_TRUE(view.ok()) << view.status().to_string();
+  EXPECT_EQ(read(**view, {{0, 1}, {2, 4}}), (Floats{2, 3, 13, 14, 5, 6, 16, 17}));
+}
+
 TEST_F(View, RefusesPiecesThatDoNotFit) {
   EXPECT_FAILURE(view_of({4, 6}, {{{{0, 0}, {4, 6}}, ViewPiece::kZeros}}).status(),
                  StatusCode::kInvalidArgument, "made", "nothing of it is stored");
