@@ -11,6 +11,7 @@
 
 #include "core/exec/convert.h"
 #include "core/plan/catalog.h"
+#include "core/reshard/buckets.h"
 #include "core/reshard/target_job.h"
 
 namespace shardwright::reshard {
