@@ -42,8 +42,9 @@ DeclaredLists::DeclaredLists(const DeclaredInput& input)
 // places: numbers of what is assigned.
 void DeclaredLists::add_list(List places, const DeclaredInput& input) {
   List list;
-  std::set<std::pair<std::vector<size_t>, Box>> known;
-  for (const DeclaredParameter& each : parameters_) known.emplace(each.tensors, each.box);
+  std::set<std::pair<std::vector<size_t>, Dims>> known;
+  for (const DeclaredParameter& each : parameters_)
+    known.emplace(each.tensors, each.leading(row_dimension(each.box)));
   for (const size_t place : places) {
     const Assigned& assigned = input.assigned[place];
     const Bucket& bucket = input.known.buckets[assigned.bucket];
@@ -53,8 +54,10 @@ void DeclaredLists::add_list(List places, const DeclaredInput& input) {
         parameter.tensors.push_back(part.tensor);
     }
     parameter.box = input.known.parameters[assigned.parameter].parts[0].box;
-    // An embedding that the last stage shares is there once more.
-    if (!known.emplace(parameter.tensors, parameter.box).second) continue;
+    // An embedding that the last stage shares is there once more, and where no chunks tell it the
+    // halves of a gated unit lie one behind the other.
+    if (!known.emplace(parameter.tensors, parameter.leading(row_dimension(parameter.box))).second)
+      continue;
     parameter.dtypes = bucket.dtypes;
     for (const auto& [state, tensor] : bucket.states) parameter.states.push_back(state);
     const std::string_view name = catalog_.tensor_name(parameter.tensors[0]);
