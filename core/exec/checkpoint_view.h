@@ -42,7 +42,7 @@ struct ViewTensor {
   Dims shape;
   // Of one dtype, that of those which are stored; none meet, together they are all of the tensor.
   std::vector<ViewPiece> pieces;
-  ViewRun run = {};               // all of a tensor of one dimension, which then has no pieces
+  ViewRun run = {};  // all of a tensor of one dimension, which then has no pieces
 
   bool is_run() const { return run.object != SIZE_MAX; }
 };

@@ -22,8 +22,7 @@ Dims strides_of(const BoxRead& read) {
 // The first element of the memory of a read that is at this place of it.
 std::byte* memory_at(const BoxRead& read, const Dims& strides, const Dims& at) {
   int64_t element = 0;
-  for (size_t d = 0; d < strides.size(); ++d)
-    element += (at[d] - read.box.offsets[d]) * strides[d];
+  for (size_t d = 0; d < strides.size(); ++d) element += (at[d] - read.box.offsets[d]) * strides[d];
   return read.target.data + element * static_cast<int64_t>(dtype_bits(read.target.dtype)) / 8;
 }
 
@@ -101,7 +100,8 @@ BoxRead read_of_box(const ViewPiece& piece, const Box& part, const BoxRead& read
   size_t d = part.sizes.size();  // of the view
   for (size_t e = rank; e-- > 0;) {
     if (below.box.sizes[e] == 1) {
-      if (e + 1 < rank) below.target.strides[e] = below.target.strides[e + 1] * below.box.sizes[e + 1];
+      if (e + 1 < rank)
+        below.target.strides[e] = below.target.strides[e + 1] * below.box.sizes[e + 1];
       continue;
     }
     do --d;
@@ -153,8 +153,7 @@ Status add_piece_reads(const ViewPiece& piece, size_t source_rank, const WantedP
                memory.strides});
     return {};
   }
-  const bool lies_in_run =
-      piece.sizes.empty() && source_rank == 1 && piece.box.sizes.size() != 1;
+  const bool lies_in_run = piece.sizes.empty() && source_rank == 1 && piece.box.sizes.size() != 1;
   if (!lies_in_run && has_same_dimensions(piece)) {
     reads->push_back(read_of_box(piece, part, read));
     return {};

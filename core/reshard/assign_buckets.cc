@@ -17,7 +17,7 @@
 namespace shardwright::reshard {
 namespace {
 
-constexpr size_t kNamedAlike = 4;   // parameters that a message lists
+constexpr size_t kNamedAlike = 4;  // parameters that a message lists
 
 // A place whose size is known, and the parameters that lie there as far as contents tell.
 struct Slot {

@@ -20,8 +20,8 @@ struct BufferParameter {
 };
 
 struct BucketPlan {
-  int64_t elements = 0;  // without the pad behind them
-  size_t first = 0;      // parameter
+  int64_t elements = 0;         // without the pad behind them
+  size_t first = 0;             // parameter
   std::vector<int64_t> begins;  // of the parameters, in the bucket
 };
 

@@ -38,7 +38,7 @@ void write_dtypes(std::string_view dtypes, PickleWriter* pickle) {
 
 // A list with one value, as Megatron saves objects.
 exec::ViewObject size_object(std::span<const Bucket> group, std::string_view key,
-                             int64_t Bucket::*size) {
+                             int64_t Bucket::* size) {
   PickleWriter pickle(format::archive::PickleProtocol::k2);
   pickle.empty_list().empty_list();
   for (size_t b = 0; b < group.size();) {

@@ -23,7 +23,7 @@ struct Bucket {
   uint32_t number = 0;  // bucket_idx
   std::map<std::string, size_t> states;  // "param", "exp_avg", ...: number of the tensor
   int64_t elements = 0;                  // of each state, without the pad at the end
-  int64_t padded = 0;           // with it, as the checkpoint says; 0: it does not
+  int64_t padded = 0;                    // with it, as the checkpoint says; 0: it does not
   bool is_gathered = false;     // several buckets, one after the other (gathered_buffers.h)
   std::vector<int64_t> bounds;  // where chunks of "param" begin, ascending, and their end
 
@@ -37,7 +37,7 @@ struct Bucket {
 inline constexpr std::string_view kSizes = "per_bucket_numel_unpadded";
 inline constexpr std::string_view kPaddedSizes = "per_bucket_numel";
 
-inline constexpr std::string_view kMainState = "param";  // the parameter that is trained
+inline constexpr std::string_view kMainState = "param";       // the parameter that is trained
 inline constexpr std::string_view kOfExperts = "chained_1.";  // prefix of what shares experts out
 
 // All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in

@@ -22,8 +22,7 @@ bool is_first_of_stage(const Bucket& bucket, const JobShape& shape) {
 
 }  // namespace
 
-DeclaredLists::DeclaredLists(const DeclaredInput& input)
-    : catalog_(input.known.catalog) {
+DeclaredLists::DeclaredLists(const DeclaredInput& input) : catalog_(input.known.catalog) {
   using Buffer = std::tuple<std::string, uint32_t, uint32_t>;  // optimizer, group, number
   std::map<Buffer, List> buffers;
   for (size_t i = 0; i < input.assigned.size(); ++i) {
@@ -120,10 +119,11 @@ Status DeclaredLists::not_known(size_t a, size_t b) const {
                        box_text(each.box));
   };
   return failed_precondition(
-             fmt::format("{} and {} come to lie in one buffer, and which of them the model declares "
-                         "first is not known; ask for 'fully_reshardable', which any job loads, or "
-                         "say 'grouped_experts' in a map where both are of experts",
-                         text(a), text(b)))
+             fmt::format(
+                 "{} and {} come to lie in one buffer, and which of them the model declares "
+                 "first is not known; ask for 'fully_reshardable', which any job loads, or "
+                 "say 'grouped_experts' in a map where both are of experts",
+                 text(a), text(b)))
       .with_detail("tensor", catalog_.tensor_name(parameters_[a].tensors[0]));
 }
 

@@ -34,8 +34,8 @@ struct DeclaredParameter {
 struct DeclaredInput {
   const AssignInput& known;
   const std::vector<Assigned>& assigned;
-  const JobShape& shape;                     // of the job that saved
-  std::optional<bool> has_grouped_experts;   // a parameter of all experts, then the next one
+  const JobShape& shape;                    // of the job that saved
+  std::optional<bool> has_grouped_experts;  // a parameter of all experts, then the next one
 };
 
 class DeclaredLists {

@@ -58,8 +58,7 @@ Result<Value> only_value(const exec::Checkpoint& source, size_t object) {
                            ? value_of_pickle(std::as_bytes(std::span(bytes)))
                            : value_of_json(bytes);
   if (!list.ok() || list->kind != Value::Kind::kList || list->members.size() != 1)
-    return unknown_form(name,
-                        list.ok() ? "it is no list with one value" : list.status().message());
+    return unknown_form(name, list.ok() ? "it is no list with one value" : list.status().message());
   return std::move(list->members[0].second);
 }
 
@@ -193,8 +192,7 @@ class JobStateChanger {
       return {};
     }
     SHW_ASSIGN_OR_RETURN(const StoredLeaf leaf, read_leaf(source_, *arguments));
-    const auto changed =
-        set_argument_sizes(std::as_bytes(std::span(leaf.bytes)), leaf.type, sizes);
+    const auto changed = set_argument_sizes(std::as_bytes(std::span(leaf.bytes)), leaf.type, sizes);
     if (!changed.ok()) {
       result_.notes.push_back(fmt::format("the arguments of the old job were kept as they are: {}",
                                           changed.status().message()));
@@ -228,8 +226,8 @@ class JobStateChanger {
       optimizer.set(0, std::move(dense));
       optimizer.set(1, std::move(experts));
     } else {
-      SHW_ASSIGN_OR_RETURN(optimizer, one_optimizer({"", to.pipeline * to.tensor},
-                                                    groups.together(), others));
+      SHW_ASSIGN_OR_RETURN(optimizer,
+                           one_optimizer({"", to.pipeline * to.tensor}, groups.together(), others));
     }
     state->set("optimizer", std::move(optimizer));
     return {};

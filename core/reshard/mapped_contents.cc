@@ -72,8 +72,8 @@ class ContentsMapper {
     }
     if (!rule.has_value() || catalog_.tensors[number].chunk_count == 0) {
       exec::ViewTensor stored = exec::tensor_as_stored(catalog_, number);
-      SHW_ASSIGN_OR_RETURN(Target* const target, target_of(std::string(name), stored.shape,
-                                                           {number, rule}));
+      SHW_ASSIGN_OR_RETURN(Target* const target,
+                           target_of(std::string(name), stored.shape, {number, rule}));
       target->tensor = std::move(stored);
       return {};
     }
@@ -111,8 +111,7 @@ class ContentsMapper {
       return piece;
     }
     piece.offsets = chunk.offsets;
-    for (size_t d = 0; d < piece.offsets.size(); ++d)
-      piece.offsets[d] += mapped.source.offsets[d];
+    for (size_t d = 0; d < piece.offsets.size(); ++d) piece.offsets[d] += mapped.source.offsets[d];
     if (mapped.source.sizes != piece.box.sizes) piece.sizes = std::move(mapped.source.sizes);
     return piece;
   }
@@ -176,9 +175,8 @@ class ContentsMapper {
     object.name = boxes[0].name;
     object.path.clear();
     if (!boxes[0].global_shape.empty()) {
-      SHW_ASSIGN_OR_RETURN(
-          object.name,
-          format_object_key(boxes[0].name, boxes[0].box.offsets, boxes[0].global_shape));
+      SHW_ASSIGN_OR_RETURN(object.name, format_object_key(boxes[0].name, boxes[0].box.offsets,
+                                                          boxes[0].global_shape));
     }
     return object;
   }

@@ -92,8 +92,9 @@ class Resharding {
     SHW_RETURN_IF_ERROR(check_target_job(to_));
     notes_.push_back(fmt::format("{}, from {}", shape_text(to_.shape), shape_text(from_)));
     if (buckets_.empty() && to_.optimizer == OptimizerLayout::kDpReshardable)
-      return failed_precondition("the optimizer is not stored in buckets, so none can be made of "
-                                 "them; ask for 'fully_reshardable', which any job loads")
+      return failed_precondition(
+                 "the optimizer is not stored in buckets, so none can be made of "
+                 "them; ask for 'fully_reshardable', which any job loads")
           .with_detail("parameter", "optimizer");
     if (buckets_.empty()) return {};
     if (to_.optimizer != OptimizerLayout::kDpReshardable) {
@@ -114,8 +115,8 @@ class Resharding {
   // Data-parallel ranks of the target that share a bucket which stays.
   int64_t ranks_of(const Bucket& bucket) const {
     const bool has_experts_only = bucket.prefix == kOfExperts;
-    return std::max<int64_t>(
-        1, has_experts_only ? to_.shape.data / to_.shape.expert : to_.shape.data);
+    return std::max<int64_t>(1,
+                             has_experts_only ? to_.shape.data / to_.shape.expert : to_.shape.data);
   }
 
   bool are_padded_for_bandwidth() const {
@@ -162,9 +163,8 @@ class Resharding {
     if (objects_ == BucketObjects::kKept)
       std::ranges::move(bucket_size_objects(buckets_), std::back_inserter(contents.objects));
     notes_.insert(notes_.end(), common.notes.begin(), common.notes.end());
-    contents.identity =
-        fmt::format("{} dp {} {}\n{}", shape_text(to_.shape), to_.shape.data,
-                    static_cast<int32_t>(objects_), options_.map.text);
+    contents.identity = fmt::format("{} dp {} {}\n{}", shape_text(to_.shape), to_.shape.data,
+                                    static_cast<int32_t>(objects_), options_.map.text);
     return exec::make_view(reading_, source_, std::move(contents));
   }
 
@@ -174,10 +174,11 @@ class Resharding {
     for (size_t i = 0; i < catalog.tensors.size(); ++i) {
       const std::string_view name = catalog.tensor_name(i);
       const std::span<const int64_t> shape = catalog.shape(i);
-      if (!is_of_model(name) || !name.ends_with("word_embeddings.weight") || shape.empty()) continue;
-      SHW_ASSIGN_OR_RETURN(
-          const std::vector<MappedBox> boxes,
-          options_.map.mapping.apply({name, catalog.tensors[i].dtype, shape, {}, whole_box(shape)}));
+      if (!is_of_model(name) || !name.ends_with("word_embeddings.weight") || shape.empty())
+        continue;
+      SHW_ASSIGN_OR_RETURN(const std::vector<MappedBox> boxes,
+                           options_.map.mapping.apply(
+                               {name, catalog.tensors[i].dtype, shape, {}, whole_box(shape)}));
       const bool is_one = !boxes.empty() && !boxes[0].global_shape.empty();
       return is_one && boxes[0].global_shape[0] != shape[0] ? boxes[0].global_shape[0] : 0;
     }
@@ -195,8 +196,7 @@ class Resharding {
 
   Result<std::shared_ptr<const exec::Checkpoint>> mapped(
       std::shared_ptr<const exec::Checkpoint> view) {
-    SHW_ASSIGN_OR_RETURN(exec::ViewContents contents,
-                         mapped_contents(*view, options_.map.mapping));
+    SHW_ASSIGN_OR_RETURN(exec::ViewContents contents, mapped_contents(*view, options_.map.mapping));
     contents.identity = "mapped";
     auto made = exec::make_view(reading_, std::move(view), std::move(contents));
     if (made.ok()) return made;
@@ -209,9 +209,9 @@ class Resharding {
       BucketPlacement* placement) {
     const AssignInput known{source_->catalog(), buckets_, parameters_, options_.map.places};
     const DeclaredLists declared({known, assigned_, from_, grouped_});
-    SHW_ASSIGN_OR_RETURN(
-        TargetBuckets made,
-        make_target_buckets({*source_, *view, declared, grid, from_, to_.shape, rules_}, placement));
+    SHW_ASSIGN_OR_RETURN(TargetBuckets made, make_target_buckets({*source_, *view, declared, grid,
+                                                                  from_, to_.shape, rules_},
+                                                                 placement));
     std::set<std::string, std::less<>> replaced;
     for (const DeclaredParameter& parameter : declared.parameters()) {
       for (const size_t tensor : parameter.tensors) {

@@ -61,9 +61,9 @@ Result<ReshardMap> read_map(std::string_view json) {
   SHW_ASSIGN_OR_RETURN(const JsonTree tree, JsonTree::parse(json));
   const JsonValueView root = tree.root();
   SHW_RETURN_IF_ERROR(want_object(root, "a map"));
-  SHW_RETURN_IF_ERROR(
-      only_members(root, std::array<std::string_view, 4>{"buckets", "mapping", "bucket_size",
-                                                         "grouped_experts"}));
+  SHW_RETURN_IF_ERROR(only_members(
+      root,
+      std::array<std::string_view, 4>{"buckets", "mapping", "bucket_size", "grouped_experts"}));
   ReshardMap map;
   map.text = json;
   SHW_RETURN_IF_ERROR(read_places(root.member("buckets"), &map.places));

@@ -20,9 +20,12 @@ namespace {
 constexpr std::string_view kEmbedding = "word_embeddings.weight";
 constexpr std::string_view kOutput = "output_layer.weight";
 // Of which each rank has all, where the source has one tensor-parallel rank and does not show it.
-constexpr std::array<std::string_view, 6> kReplicated = {
-    "norm", "router.", "position_embeddings.", "tokentype_embeddings.", "linear_proj.bias",
-    "linear_fc2.bias"};
+constexpr std::array<std::string_view, 6> kReplicated = {"norm",
+                                                         "router.",
+                                                         "position_embeddings.",
+                                                         "tokentype_embeddings.",
+                                                         "linear_proj.bias",
+                                                         "linear_fc2.bias"};
 
 // A part of a parameter that a rank holds: a box of a tensor of the target.
 struct HeldPart {
@@ -77,11 +80,19 @@ class BucketMaker {
   }
 
   RankGroup dense_group(int64_t stage, int64_t place) const {
-    return {is_chained_ ? "chained_0." : "", static_cast<uint32_t>(stage * to_.tensor + place),
-            stage, place, -1, to_.data};
+    return {is_chained_ ? "chained_0." : "",
+            static_cast<uint32_t>(stage * to_.tensor + place),
+            stage,
+            place,
+            -1,
+            to_.data};
   }
   RankGroup expert_group(int64_t stage, int64_t expert) const {
-    return {std::string(kOfExperts), static_cast<uint32_t>(stage * to_.expert + expert), stage, 0, expert,
+    return {std::string(kOfExperts),
+            static_cast<uint32_t>(stage * to_.expert + expert),
+            stage,
+            0,
+            expert,
             to_.data / to_.expert};
   }
 
@@ -121,8 +132,9 @@ Status BucketMaker::find_holders() {
     for (const size_t tensor : parameter.tensors) {
       const int64_t number = input_.states.index().find_tensor_of_any(tensor_name(tensor));
       if (number < 0)
-        return refuse(p, "it is not stored under this name any more, so nothing says which bucket "
-                         "it comes to lie in");
+        return refuse(p,
+                      "it is not stored under this name any more, so nothing says which bucket "
+                      "it comes to lie in");
       for (HeldBox& each : input_.grid.held(input_.states.catalog(), static_cast<size_t>(number))) {
         if (each.leading != parameter.leading(each.leading.size())) continue;
         holders.push_back(std::move(each));
@@ -248,8 +260,7 @@ Status BucketMaker::add_buffer(const RankGroup& group, std::string_view dtypes, 
 Status BucketMaker::add_bucket(const RankGroup& group, Bucket bucket, const BucketPlan& plan,
                                std::span<const size_t> order) {
   bucket.elements = plan.elements;
-  bucket.padded =
-      padded_bucket(plan.elements, group.data_parallel, input_.rules.for_bandwidth);
+  bucket.padded = padded_bucket(plan.elements, group.data_parallel, input_.rules.for_bandwidth);
   std::vector<std::pair<size_t, int64_t>> places;
   bucket.bounds = {0, plan.elements};
   for (size_t i = 0; i < plan.begins.size(); ++i) {
@@ -275,8 +286,7 @@ Status BucketMaker::add_state(const Bucket& bucket, std::string_view state, int6
   tensor.shape = {bucket.elements};
   int64_t end = 0;
   const auto add_zeros = [&](int64_t until) {
-    if (end < until)
-      tensor.pieces.push_back({{{end}, {until - end}}, exec::ViewPiece::kZeros});
+    if (end < until) tensor.pieces.push_back({{{end}, {until - end}}, exec::ViewPiece::kZeros});
     end = until;
   };
   for (const auto& [parameter, begin] : places) {

@@ -31,7 +31,7 @@ struct TargetBucketsInput {
 };
 
 struct TargetBuckets {
-  std::vector<Bucket> buckets;  // `states` count nothing
+  std::vector<Bucket> buckets;            // `states` count nothing
   std::vector<exec::ViewTensor> tensors;  // over the input's `states`
 };
 

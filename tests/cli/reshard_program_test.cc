@@ -62,7 +62,8 @@ TEST_F(ReshardProgram, StoresUnderTheRulesOfAMap) {
 }
 
 TEST_F(ReshardProgram, MakesBucketsForAnotherShape) {
-  const std::string call = "reshard '" + source_ + "' copy --tp 1 --dp 2 --optimizer dp_reshardable";
+  const std::string call =
+      "reshard '" + source_ + "' copy --tp 1 --dp 2 --optimizer dp_reshardable";
   const Outcome unknown = run(call);
   EXPECT_NE(unknown.code, 0);
   EXPECT_HAS(unknown.err, "bucket_size");

@@ -43,7 +43,6 @@ def buckets_of(path):
     ("tp2-to-dp2", BUCKETS, (2, "--tp", 2), (2, "--tp", 1), {"tensor_parallel": 1, "data_parallel": 2}),
     ("tp2-to-pp2", BUCKETS, (2, "--tp", 2), (2, "--pp", 2), {"tensor_parallel": 1, "pipeline_parallel": 2}),
     ("ep2-to-ep1", ("--experts", 4), (2, "--ep", 2), (1, "--ep", 1), {"expert_parallel": 1}),
-    ("ep1-to-ep2", ("--experts", 4), (1, "--ep", 1), (2, "--ep", 2), {"expert_parallel": 2, "data_parallel": 2}),
 ])
 def test_megatron_goes_on_with_buckets_of_a_new_shape(tmp_path, trained, name, model, before, after, sizes):
     trained(*before, *model, "--steps", 2, *saved_as(tmp_path, name))

@@ -55,8 +55,8 @@ class View : public testing::Test {
 };
 
 TEST_F(View, HasZerosBesideWhatIsStored) {
-  const auto view = view_of({4, 8}, {{{{0, 0}, {4, 6}}, 0, {0, 0}},
-                                     {{{0, 6}, {4, 2}}, ViewPiece::kZeros}});
+  const auto view =
+      view_of({4, 8}, {{{{0, 0}, {4, 6}}, 0, {0, 0}}, {{{0, 6}, {4, 2}}, ViewPiece::kZeros}});
   ASSERT_TRUE(view.ok()) << view.status().to_string();
   EXPECT_EQ(read(**view, {{1, 4}, {2, 4}}), (Floats{11, 12, 0, 0, 17, 18, 0, 0}));
   EXPECT_EQ(read(**view, {{3, 6}, {1, 2}}), (Floats{0, 0}));

@@ -105,8 +105,11 @@ TEST_F(Lists, AnEmbeddingThatIsSharedIsThereOnce) {
 
 TEST_F(Lists, SequentialExpertsAreDeclaredOneByOne) {
   const std::string front = "decoder.layers.mlp.experts.experts.linear_fc";
-  bucket("chained_1.", 0, {{front + "2.weight", {0, 1}}, {front + "1.weight", {0, 1}},
-                           {front + "2.weight", {0, 0}}, {front + "1.weight", {0, 0}}});
+  bucket("chained_1.", 0,
+         {{front + "2.weight", {0, 1}},
+          {front + "1.weight", {0, 1}},
+          {front + "2.weight", {0, 0}},
+          {front + "1.weight", {0, 0}}});
   bucket("chained_1.", 1, {{front + "2.weight", {0, 2}}, {front + "1.weight", {0, 2}}});
   bucket("chained_0.", 0, {{"decoder.layers.mlp.router.weight", {0}}});
   const auto order = in_order();
@@ -119,8 +122,11 @@ TEST_F(Lists, SequentialExpertsAreDeclaredOneByOne) {
 
 TEST_F(Lists, GroupedExpertsAreDeclaredParameterByParameter) {
   const std::string front = "decoder.layers.mlp.experts.experts.linear_fc";
-  bucket("chained_1.", 0, {{front + "2.weight", {0, 1}}, {front + "2.weight", {0, 0}},
-                           {front + "1.weight", {0, 1}}, {front + "1.weight", {0, 0}}});
+  bucket("chained_1.", 0,
+         {{front + "2.weight", {0, 1}},
+          {front + "2.weight", {0, 0}},
+          {front + "1.weight", {0, 1}},
+          {front + "1.weight", {0, 0}}});
   bucket("chained_1.", 1, {{front + "2.weight", {0, 2}}, {front + "1.weight", {0, 2}}});
   const auto order = in_order();
   ASSERT_TRUE(order.ok()) << order.status().to_string();
@@ -148,8 +154,8 @@ TEST_F(Lists, UnknownNamesOfOneLayerAreRefused) {
 
 // The order of names is that of a model which buckets show to be another one.
 TEST_F(Lists, LayersInAnotherOrderThanIsKnownAreRefused) {
-  bucket("chained_0.", 0, {{"decoder.layers.0.input_layernorm.weight"},
-                           {"decoder.layers.0.mlp.router.weight"}});
+  bucket("chained_0.", 0,
+         {{"decoder.layers.0.input_layernorm.weight"}, {"decoder.layers.0.mlp.router.weight"}});
   bucket("chained_1.", 0, {{"decoder.layers.0.mlp.experts.local_experts.0.w"}});
   EXPECT_FAILURE(in_order().status(), StatusCode::kFailedPrecondition, "router", "layernorm");
 }

@@ -99,24 +99,25 @@ TEST_P(EveryTarget, HoldsWhatTheJobWrote) {
 
 constexpr const char* kOne = R"({"bucket_size": null})";
 constexpr const char* kSmall = R"({"bucket_size": 1200})";
-INSTANTIATE_TEST_SUITE_P(
-    All, EveryTarget,
-    testing::Values(Case{"gpt_tp2dp2_bf16", {1, 1, 1, 1}, kOne},
-                    Case{"gpt_tp2dp2_bf16", {1, 1, 1, 3}, kSmall},
-                    Case{"gpt_tp2dp2_bf16", {4, 1, 1, 1}, kSmall},
-                    Case{"gpt_tp2dp2_bf16", {1, 2, 1, 2}, kOne},
-                    Case{"gpt_tp2dp2_bf16_zero", {2, 2, 1, 1}, kSmall},
-                    Case{"gpt_dp2_buckets_zero", {2, 1, 1, 1}, kSmall},
-                    Case{"gpt_tp2pp2", {1, 1, 1, 2}, kSmall},
-                    Case{"gpt_tp2pp2", {2, 1, 1, 1}, kOne},
-                    Case{"gpt_tp2pp2", {1, 2, 1, 1}, kOne}, Case{"moe_ep2", {1, 1, 1, 2}, kOne},
-                    Case{"moe_ep2", {1, 1, 4, 4}, kSmall}));
+INSTANTIATE_TEST_SUITE_P(All, EveryTarget,
+                         testing::Values(Case{"gpt_tp2dp2_bf16", {1, 1, 1, 1}, kOne},
+                                         Case{"gpt_tp2dp2_bf16", {1, 1, 1, 3}, kSmall},
+                                         Case{"gpt_tp2dp2_bf16", {4, 1, 1, 1}, kSmall},
+                                         Case{"gpt_tp2dp2_bf16", {1, 2, 1, 2}, kOne},
+                                         Case{"gpt_tp2dp2_bf16_zero", {2, 2, 1, 1}, kSmall},
+                                         Case{"gpt_dp2_buckets_zero", {2, 1, 1, 1}, kSmall},
+                                         Case{"gpt_tp2pp2", {1, 1, 1, 2}, kSmall},
+                                         Case{"gpt_tp2pp2", {2, 1, 1, 1}, kOne},
+                                         Case{"gpt_tp2pp2", {1, 2, 1, 1}, kOne},
+                                         Case{"moe_ep2", {1, 1, 1, 2}, kOne},
+                                         Case{"moe_ep2", {1, 1, 4, 4}, kSmall}));
 
 TEST_F(GoldenBuckets, AreFullAtTheirSize) {
   ASSERT_TRUE(run("gpt_tp2dp2_bf16", in_buckets({1, 1, 1, 1}, kSmall)).ok());
   const auto made = opened(target());
-  const std::string front = std::string(kDense) + "0.gbuf_idx_0.dtype_(torch.bfloat16, "
-                                                  "torch.bfloat16).bucket_idx_";
+  const std::string front = std::string(kDense) +
+                            "0.gbuf_idx_0.dtype_(torch.bfloat16, "
+                            "torch.bfloat16).bucket_idx_";
   // From behind: the output layer alone is as large.
   const auto number = made->find_tensor(front + "0.param", -1);
   ASSERT_TRUE(number.ok()) << made->info_json(true);
@@ -142,8 +143,7 @@ TEST_F(GoldenBuckets, OfExpertsAreInTheirOwnOptimizerOrInOne) {
   EXPECT_NE(text_of(std::string(kDense) + "0.optimizer/shard_0_1"), "absent");
   EXPECT_EQ(text_of("chained_0." + std::string(kDense) + "0.optimizer/shard_0_1"), "absent");
   ASSERT_TRUE(run("moe_ep2", in_buckets({1, 1, 4, 4}), "apart").ok());
-  EXPECT_EQ(text_of("common.optimizer.1.param_state_sharding_type", "apart"),
-            "\"dp_reshardable\"");
+  EXPECT_EQ(text_of("common.optimizer.1.param_state_sharding_type", "apart"), "\"dp_reshardable\"");
   EXPECT_NE(text_of("chained_1." + std::string(kDense) + "3.optimizer/shard_0_1", "apart"),
             "absent");
 }
@@ -151,8 +151,8 @@ TEST_F(GoldenBuckets, OfExpertsAreInTheirOwnOptimizerOrInOne) {
 TEST_F(GoldenBuckets, OfWhichSomethingIsNotKnownAreRefused) {
   EXPECT_FAILURE(run("gpt_tp2dp2_bf16", in_buckets({1, 1, 1, 1}, "{}")).status(),
                  StatusCode::kFailedPrecondition, "bucket_size", "map");
-  EXPECT_FAILURE(run("moe_ep2", in_buckets({2, 1, 1, 2})).status(),
-                 StatusCode::kFailedPrecondition, "experts", "fully_reshardable");
+  EXPECT_FAILURE(run("moe_ep2", in_buckets({2, 1, 1, 2})).status(), StatusCode::kFailedPrecondition,
+                 "experts", "fully_reshardable");
   EXPECT_FAILURE(run("moe_ep2", in_buckets({1, 1, 4, 2})).status(), StatusCode::kInvalidArgument,
                  "2 data-parallel ranks");
   EXPECT_FALSE(is_there("target"));

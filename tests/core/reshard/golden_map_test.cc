@@ -22,8 +22,8 @@ std::string padded_to(const char* size) {
   return rules(std::string(R"({"match": "*word_embeddings.weight", "steps": [
       {"pad": {"axis": 0, "size": )") +
                size + R"(, "real": 128}}]},
-      {"match": "output_layer.weight", "steps": [{"pad": {"axis": 0, "size": )" + size +
-               R"(, "real": 128}}]})");
+      {"match": "output_layer.weight", "steps": [{"pad": {"axis": 0, "size": )" +
+               size + R"(, "real": 128}}]})");
 }
 
 class GoldenMap : public GoldenReshard {
@@ -82,7 +82,8 @@ TEST_F(GoldenMap, LayersAndHalvesComeApartAndTogether) {
       {"drop_axis": {"axis": 0, "name": "decoder.layers.{#}.mlp.linear_fc1.weight"}}]},
       {"match": "decoder.layers.*.weight", "except": ["*.linear_fc1.weight"], "steps": [
       {"drop_axis": {"axis": 0, "name": "decoder.layers.{#}.{1}.weight"}}]})");
-  const std::string together = rules(R"({"match": "decoder.layers.#.mlp.linear_fc1.weight_w", "steps": [
+  const std::string together =
+      rules(R"({"match": "decoder.layers.#.mlp.linear_fc1.weight_w", "steps": [
       {"concat": {"axis": 0, "index": 0, "count": 2}},
       {"insert_axis": {"axis": 0, "index": "{1}", "count": 2}},
       {"rename": "decoder.layers.mlp.linear_fc1.weight"}]},
@@ -105,7 +106,8 @@ TEST_F(GoldenMap, GroupedExpertsBecomeSequentialOnes) {
       {"drop_axis": {"axis": 1, "name": "decoder.layers.mlp.experts.local_experts.{#}.{1}"}}]})");
   ASSERT_TRUE(run("moe_ep2", with(apart)).ok());
   EXPECT_EQ(shape_of(front + "local_experts.3.linear_fc2.weight").size(), 3U);
-  const std::string grouped = rules(R"({"match": "decoder.layers.mlp.experts.local_experts.#.*", "steps": [
+  const std::string grouped =
+      rules(R"({"match": "decoder.layers.mlp.experts.local_experts.#.*", "steps": [
       {"insert_axis": {"axis": 1, "index": "{1}", "count": 4}},
       {"rename": "decoder.layers.mlp.experts.experts.{2}"}]})");
   const auto again = run_again("target", with(grouped), "again");
@@ -125,10 +127,10 @@ TEST_F(GoldenMap, ObjectsOfTheModelAreCells) {
       key = name.substr(0, end);
   }
   ASSERT_FALSE(key.empty()) << stored->info_json(true);
-  const auto report = reshard(*reading_, *writing_, newer, target(),
-                              with(rules("{\"match\": \"" + key +
-                                         "\", \"steps\": [{\"rename\": \"other\"}]}")),
-                              exec::CallContext());
+  const auto report =
+      reshard(*reading_, *writing_, newer, target(),
+              with(rules("{\"match\": \"" + key + "\", \"steps\": [{\"rename\": \"other\"}]}")),
+              exec::CallContext());
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   const auto made = opened(target());
   EXPECT_TRUE(std::ranges::any_of(
@@ -167,8 +169,8 @@ TEST_F(GoldenMap, RulesThatDoNotFitAreRefusedByName) {
 }
 
 TEST_F(GoldenMap, BucketsOfRenamedParametersAreRefused) {
-  ReshardOptions options = with(
-      rules(R"({"match": "output_layer.weight", "steps": [{"rename": "head.weight"}]})"));
+  ReshardOptions options =
+      with(rules(R"({"match": "output_layer.weight", "steps": [{"rename": "head.weight"}]})"));
   options.target.optimizer = OptimizerLayout::kDpReshardable;
   EXPECT_FAILURE(run("gpt_tp2dp2_bf16", options).status(), StatusCode::kFailedPrecondition,
                  "output_layer.weight", "name");

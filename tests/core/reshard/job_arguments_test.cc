@@ -27,9 +27,8 @@ TEST(JobArguments, SayWhenABucketIsFull) {
 }
 
 TEST(JobArguments, LeaveItToTheMapWhereTheyDoNotSayIt) {
-  const JobArguments several = {{"overlap_grad_reduce", 1},
-                                {"ddp_bucket_size", std::nullopt},
-                                {"ddp_num_buckets", 4}};
+  const JobArguments several = {
+      {"overlap_grad_reduce", 1}, {"ddp_bucket_size", std::nullopt}, {"ddp_num_buckets", 4}};
   for (const JobArguments& arguments : {JobArguments(), several})
     EXPECT_FAILURE(bucket_size_of({}, arguments, 1).status(), StatusCode::kFailedPrecondition,
                    "bucket_size");
