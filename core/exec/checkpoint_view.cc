@@ -12,10 +12,12 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/device/devices.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/item_checksums.h"
 #include "core/exec/view_reads_internal.h"
 #include "core/integrity/digest.h"
+#include "core/tensor/strided_window.h"
 
 namespace shardwright::exec {
 namespace {
@@ -113,6 +115,7 @@ class CheckpointView final : public Checkpoint {
   Status check_piece(const ViewTensor& tensor, const ViewPiece& piece) const;
   Status add_run(const ViewTensor& tensor);
   Status read_run(const BoxRead& read, ReadRules rules, const CallContext& call) const;
+  Status fill_zeros(const BoxRead& read, const Box& part) const;
   static Result<size_t> found(int64_t number, std::string_view what, std::string_view name) {
     if (number >= 0) return static_cast<size_t>(number);
     return not_found(fmt::format("the view holds no {} named {}", what, escape_text(name)))
@@ -250,6 +253,16 @@ Status CheckpointView::fill() {
   return {};
 }
 
+Status CheckpointView::fill_zeros(const BoxRead& read, const Box& part) const {
+  const TensorView memory = internal::memory_of(read, part);
+  const Dims origin(memory.shape.size(), 0);
+  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
+  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
+                       runtime_.devices().place(memory, std::move(elements)));
+  return device::with_tensor(window.device->fill_zero(window), "filling",
+                             contents_.tensors[read.tensor].name);
+}
+
 Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, ReadRules rules,
                                                const CallContext& call) const {
   std::vector<BoxRead> below;
@@ -269,8 +282,11 @@ Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, R
       const auto number = chunk - opened_.catalog().tensors[read.tensor].chunk_begin;
       const ViewPiece& piece = tensor.pieces[static_cast<size_t>(number)];
       const Box part = intersect(piece.box, read.box);
-      const size_t source_rank =
-          piece.tensor == ViewPiece::kZeros ? 0 : source_->catalog().shape(piece.tensor).size();
+      if (piece.tensor == ViewPiece::kZeros) {
+        SHW_RETURN_IF_ERROR(fill_zeros(read, part));
+        continue;
+      }
+      const size_t source_rank = source_->catalog().shape(piece.tensor).size();
       SHW_RETURN_IF_ERROR(internal::add_piece_reads(piece, source_rank, {part, read}, &below));
     }
   }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/layout/flat_range.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec::internal {
 namespace {
@@ -24,15 +23,6 @@ std::byte* memory_at(const BoxRead& read, const Dims& strides, const Dims& at) {
   int64_t element = 0;
   for (size_t d = 0; d < strides.size(); ++d) element += (at[d] - read.box.offsets[d]) * strides[d];
   return read.target.data + element * static_cast<int64_t>(dtype_bits(read.target.dtype)) / 8;
-}
-
-// The part of the memory of a read that is a box of it.
-TensorView memory_of(const BoxRead& read, const Box& part) {
-  TensorView view = read.target;
-  view.strides = strides_of(read);
-  view.data = memory_at(read, view.strides, part.offsets);
-  view.shape = part.sizes;
-  return view;
 }
 
 // The reads of a box that lies in a run: whole rows at once as far as rows of the box are rows of
@@ -134,6 +124,14 @@ void add_reads_in_a_row(const ViewPiece& piece, const Box& part, const BoxRead& 
 
 }  // namespace
 
+TensorView memory_of(const BoxRead& read, const Box& part) {
+  TensorView view = read.target;
+  view.strides = strides_of(read);
+  view.data = memory_at(read, view.strides, part.offsets);
+  view.shape = part.sizes;
+  return view;
+}
+
 const Dims& sizes_in_source(const ViewPiece& piece) {
   return piece.sizes.empty() ? piece.box.sizes : piece.sizes;
 }
@@ -145,14 +143,6 @@ bool has_same_dimensions(const ViewPiece& piece) {
 Status add_piece_reads(const ViewPiece& piece, size_t source_rank, const WantedPart& wanted,
                        std::vector<BoxRead>* reads) {
   const auto& [part, read] = wanted;
-  if (piece.tensor == ViewPiece::kZeros) {
-    if (!device_is_host_accessible(read.target.device_type))
-      return unimplemented("zeros of a view are read into memory of the host only");
-    const TensorView memory = memory_of(read, part);
-    fill_zero({memory.data, static_cast<uint64_t>(dtype_bits(memory.dtype)) / 8, memory.shape,
-               memory.strides});
-    return {};
-  }
   const bool lies_in_run = piece.sizes.empty() && source_rank == 1 && piece.box.sizes.size() != 1;
   if (!lies_in_run && has_same_dimensions(piece)) {
     reads->push_back(read_of_box(piece, part, read));

@@ -17,8 +17,8 @@ BUCKETS = ("--bucket-size", 3000)
 
 
 @pytest.fixture(scope="module")
-def trained():
-    """The example's way to run a job and to give its losses by their steps."""
+def original():
+    """Runs a job of the original as the example does, and gives its losses by their steps."""
     spec = importlib.util.spec_from_file_location("megatron_gpt_demo", SOURCE / "examples/megatron_gpt/demo.py")
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
@@ -44,15 +44,15 @@ def buckets_of(path):
     ("tp2-to-pp2", BUCKETS, (2, "--tp", 2), (2, "--pp", 2), {"tensor_parallel": 1, "pipeline_parallel": 2}),
     ("ep2-to-ep1", ("--experts", 4), (2, "--ep", 2), (1, "--ep", 1), {"expert_parallel": 1}),
 ])
-def test_megatron_goes_on_with_buckets_of_a_new_shape(tmp_path, trained, name, model, before, after, sizes):
-    trained(*before, *model, "--steps", 2, *saved_as(tmp_path, name))
+def test_megatron_goes_on_with_buckets_of_a_new_shape(tmp_path, original, name, model, before, after, sizes):
+    original(*before, *model, "--steps", 2, *saved_as(tmp_path, name))
     bucket_size = BUCKETS[1] if model is BUCKETS else None
     for kind in KINDS:
         shardwright.reshard(tmp_path / f"{name}-{kind}", tmp_path / f"new-{kind}", **sizes,
                             **({"optimizer": kind, "map": {"bucket_size": bucket_size}} if kind == KINDS[0] else {}))
-    found = trained(*after, *model, "--load", tmp_path / "new-dp_reshardable", "--steps", 1, "--save",
+    found = original(*after, *model, "--load", tmp_path / "new-dp_reshardable", "--steps", 1, "--save",
                     f"dp_reshardable={tmp_path}/found")
-    control = trained(*after, *model, "--load", tmp_path / "new-fully_reshardable", "--steps", 1, "--save",
+    control = original(*after, *model, "--load", tmp_path / "new-fully_reshardable", "--steps", 1, "--save",
                       f"dp_reshardable={tmp_path}/control")
     assert found == control and list(found) == [2]
     assert buckets_of(tmp_path / "new-dp_reshardable") == buckets_of(tmp_path / "found") == buckets_of(tmp_path / "control")
