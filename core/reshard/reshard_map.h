@@ -29,8 +29,9 @@ struct ReshardMap {
 };
 
 // {"buckets": [{"bucket": NAME, "begin": 0, "parts": [{"tensor": NAME, "offsets": [0, 0],
-//  "sizes": [64, 32]}]}], "mapping": {"schema": 1, "rules": [...]}, "bucket_size": 40000000 or null,
-//  "grouped_experts": true}, of which each may be absent; the mapping is docs/formats/mapping.md.
+//  "sizes": [64, 32]}]}], "mapping": {"schema": 1, "rules": [...]}, "bucket_size": 40000000,
+//  "grouped_experts": true}, of which each may be absent. A bucket size of null is kOneBucket; the
+// mapping is that of docs/formats/mapping.md.
 // INVALID_ARGUMENT with line and column; the failures of Mapping::parse.
 Result<ReshardMap> read_map(std::string_view json);
 
