@@ -48,7 +48,7 @@ Result<reshard::ReshardOptions> read_reshard_options(const shw_reshard_options& 
   reshard::ReshardOptions options;
   SHW_RETURN_IF_ERROR(read_target(given, &options.target));
   if (given.map != nullptr) {
-    SHW_ASSIGN_OR_RETURN(options.said, reshard::read_map(given.map));
+    SHW_ASSIGN_OR_RETURN(options.map, reshard::read_map(given.map));
   }
   options.dry_run = (given.flags & SHW_RESHARD_DRY_RUN) != 0;
   options.convert.overwrite = checked.overwrite;

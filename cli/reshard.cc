@@ -94,12 +94,12 @@ void add_reshard(CLI::App& app, Session& session, Run* run) {
   command->add_option("--ep", options->expert, "Expert-parallel size (0 = as in the source)");
   command->add_option("--dp", options->data, "Data-parallel size (0 = 1)");
   command
-      ->add_option(
-          "--optimizer", options->optimizer,
-          "fully_reshardable (the default): any job loads it; dp_reshardable: buckets stay")
+      ->add_option("--optimizer", options->optimizer,
+                   "fully_reshardable (the default): any job loads it; dp_reshardable: in buckets")
       ->check(CLI::IsMember(kLayouts));
-  command->add_option("--map", options->map,
-                      "JSON file that says what lies where in buckets, where contents do not");
+  command->add_option(
+      "--map", options->map,
+      "JSON file: what lies where in buckets, rules of a mapping, size of new buckets");
   command->add_flag("--dry-run", options->dry_run, "Prove everything, and write nothing");
   command->add_flag("--overwrite", options->overwrite, "Replace another checkpoint at TARGET");
   command->add_flag("--no-compare", options->without_comparison,

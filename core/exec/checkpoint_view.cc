@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A read of a box is one read of the source for each piece that lies in a box, and for one that
-// lies in a run as many as the box has runs there. Runs of objects are read at once.
+// A read of a box becomes reads of the source, as view_reads_internal.h has it for each piece. Runs
+// of objects are read at once.
 #include "core/exec/checkpoint_view.h"
 
 #include <algorithm>
@@ -12,9 +12,12 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/device/devices.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/item_checksums.h"
+#include "core/exec/view_reads_internal.h"
 #include "core/integrity/digest.h"
+#include "core/tensor/strided_window.h"
 
 namespace shardwright::exec {
 namespace {
@@ -65,79 +68,6 @@ class OpenedView final : public format::OpenedCheckpoint {
   std::string identity_;
 };
 
-// The reads of a box that lies in a run: whole rows at once as far as rows of the box are rows of
-// the piece and of the memory.
-class RunReads {
- public:
-  RunReads(const ViewPiece& piece, const Box& part, const BoxRead& read)
-      : piece_(piece), part_(part), read_(read) {}
-
-  void add_to(std::vector<BoxRead>* reads) const {
-    const size_t rank = part_.sizes.size();
-    size_t joined = rank;  // dimensions from here on are one run
-    int64_t length = 1;
-    while (joined > 0) {
-      --joined;
-      length *= part_.sizes[joined];
-      const bool is_whole = part_.sizes[joined] == piece_.box.sizes[joined] &&
-                            part_.sizes[joined] == read_.box.sizes[joined];
-      if (!is_whole) break;
-    }
-    Dims at = part_.offsets;
-    while (true) {
-      reads->push_back(run_at(at, length));
-      size_t d = joined;
-      for (; d > 0; --d) {
-        if (++at[d - 1] < part_.offsets[d - 1] + part_.sizes[d - 1]) break;
-        at[d - 1] = part_.offsets[d - 1];
-      }
-      if (d == 0) return;
-    }
-  }
-
- private:
-  static int64_t position(const Dims& at, const Box& in) {
-    int64_t element = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      element = element * in.sizes[d] + (at[d] - in.offsets[d]);
-    return element;
-  }
-
-  BoxRead run_at(const Dims& at, int64_t length) const {
-    BoxRead run;
-    run.tensor = piece_.tensor;
-    run.box = {{piece_.offsets[0] + position(at, piece_.box)}, {length}};
-    run.target = read_.target;
-    const int64_t bytes =
-        position(at, read_.box) * static_cast<int64_t>(dtype_bits(run.target.dtype)) / 8;
-    run.target.data += bytes;
-    run.target.shape = {length};
-    run.target.strides = {};
-    return run;
-  }
-
-  const ViewPiece& piece_;
-  const Box& part_;
-  const BoxRead& read_;
-};
-
-// The part of the memory of a read that is a box of it.
-TensorView memory_of(const BoxRead& read, const Box& part) {
-  TensorView view = read.target;
-  Dims strides = view.strides;
-  if (strides.empty()) {
-    strides = Dims(read.box.sizes.size(), 1);
-    for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * read.box.sizes[d];
-  }
-  int64_t element = 0;
-  for (size_t d = 0; d < strides.size(); ++d)
-    element += (part.offsets[d] - read.box.offsets[d]) * strides[d];
-  view.data += element * static_cast<int64_t>(dtype_bits(view.dtype)) / 8;
-  view.shape = part.sizes;
-  view.strides = strides;
-  return view;
-}
-
 class CheckpointView final : public Checkpoint {
  public:
   CheckpointView(Runtime& runtime, std::shared_ptr<const Checkpoint> source, ViewContents contents)
@@ -182,8 +112,10 @@ class CheckpointView final : public Checkpoint {
 
  private:
   Status add_tensor(const ViewTensor& tensor);
+  Status check_piece(const ViewTensor& tensor, const ViewPiece& piece) const;
   Status add_run(const ViewTensor& tensor);
   Status read_run(const BoxRead& read, ReadRules rules, const CallContext& call) const;
+  Status fill_zeros(const BoxRead& read, const Box& part) const;
   static Result<size_t> found(int64_t number, std::string_view what, std::string_view name) {
     if (number >= 0) return static_cast<size_t>(number);
     return not_found(fmt::format("the view holds no {} named {}", what, escape_text(name)))
@@ -239,6 +171,25 @@ Status CheckpointView::read_run(const BoxRead& read, ReadRules rules,
   return source_->read_object_part(run.object, begin, target, rules, call);
 }
 
+// That a piece lies in its source.
+Status CheckpointView::check_piece(const ViewTensor& tensor, const ViewPiece& piece) const {
+  const plan::Catalog& stored = source_->catalog();
+  if (piece.tensor >= stored.tensors.size()) return bad_piece(tensor, "no such source");
+  const std::span<const int64_t> shape = stored.shape(piece.tensor);
+  Box there{piece.offsets, internal::sizes_in_source(piece)};
+  if (piece.sizes.empty() && shape.size() == 1) there.sizes = Dims{box_element_count(piece.box)};
+  Status fits = check_box(there, shape);
+  const bool is_like_it = piece.sizes.empty() || internal::has_same_dimensions(piece) ||
+                          (piece.box.sizes.size() == 1 && fits.ok() &&
+                           box_element_count(there) == box_element_count(piece.box));
+  if (fits.ok() && !is_like_it) fits = invalid_argument("it has other sizes");
+  const bool is_reshaped = !piece.sizes.empty() || shape.size() != tensor.shape.size();
+  if (fits.ok() && (!is_reshaped || !dtype_is_subbyte(stored.tensors[piece.tensor].dtype)))
+    return {};
+  return bad_piece(tensor, fmt::format("box {} of its source: {}", box_text(there),
+                                       fits.ok() ? "elements below a byte" : fits.message()));
+}
+
 Status CheckpointView::add_tensor(const ViewTensor& tensor) {
   if (tensor.is_run()) return add_run(tensor);
   const plan::Catalog& stored = source_->catalog();
@@ -248,21 +199,21 @@ Status CheckpointView::add_tensor(const ViewTensor& tensor) {
   entry.kind = EntryKind::kSharded;
   entry.shape = tensor.shape;
   std::vector<plan::CatalogBuilder::Chunk> chunks;
+  bool has_zeros = false;
   for (const ViewPiece& piece : tensor.pieces) {
-    if (piece.tensor >= stored.tensors.size()) return bad_piece(tensor, "no such source");
+    chunks.push_back({piece.box, 0});
+    has_zeros = has_zeros || piece.tensor == ViewPiece::kZeros;
+    if (piece.tensor == ViewPiece::kZeros) continue;
+    SHW_RETURN_IF_ERROR(check_piece(tensor, piece));
     const DType dtype = stored.tensors[piece.tensor].dtype;
     if (entry.dtype != DType::kInvalid && entry.dtype != dtype)
       return bad_piece(tensor, "its pieces have several dtypes");
     entry.dtype = dtype;
-    const std::span<const int64_t> shape = stored.shape(piece.tensor);
-    Box there{piece.offsets, piece.box.sizes};
-    if (shape.size() == 1) there.sizes = Dims{box_element_count(piece.box)};
-    const Status fits = check_box(there, shape);
-    if (!fits.ok() || (dtype_is_subbyte(dtype) && shape.size() != tensor.shape.size()))
-      return bad_piece(tensor, fmt::format("box {} of its source: {}", box_text(there),
-                                           fits.ok() ? "elements below a byte" : fits.message()));
-    chunks.push_back({piece.box, 0});
   }
+  if (has_zeros && entry.dtype == DType::kInvalid)
+    return bad_piece(tensor, "nothing of it is stored");
+  if (has_zeros && dtype_is_subbyte(entry.dtype))
+    return bad_piece(tensor, "zeros among elements below a byte");
   plan::CatalogBuilder builder(&opened_.entries());
   return builder.add_tensor(entry, chunks);
 }
@@ -292,12 +243,24 @@ Status CheckpointView::fill() {
   if (!has_checksums_) return {};
   std::vector<size_t> all;
   for (const ViewTensor& tensor : contents_.tensors) {
-    for (const ViewPiece& piece : tensor.pieces) all.push_back(piece.tensor);
+    for (const ViewPiece& piece : tensor.pieces) {
+      if (piece.tensor != ViewPiece::kZeros) all.push_back(piece.tensor);
+    }
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   checksums_.expect(chunks_of(stored, all), 0);
   return {};
+}
+
+Status CheckpointView::fill_zeros(const BoxRead& read, const Box& part) const {
+  const TensorView memory = internal::memory_of(read, part);
+  const Dims origin(memory.shape.size(), 0);
+  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
+  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
+                       runtime_.devices().place(memory, std::move(elements)));
+  return device::with_tensor(window.device->fill_zero(window), "filling",
+                             contents_.tensors[read.tensor].name);
 }
 
 Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, ReadRules rules,
@@ -319,19 +282,15 @@ Result<ReadOutcome> CheckpointView::read_boxes(std::span<const BoxRead> reads, R
       const auto number = chunk - opened_.catalog().tensors[read.tensor].chunk_begin;
       const ViewPiece& piece = tensor.pieces[static_cast<size_t>(number)];
       const Box part = intersect(piece.box, read.box);
-      if (source_->catalog().shape(piece.tensor).size() == 1 && tensor.shape.size() != 1) {
-        if (!read.target.is_contiguous())
-          return unimplemented("runs of a stored tensor are read into contiguous memory only");
-        RunReads(piece, part, read).add_to(&below);
+      if (piece.tensor == ViewPiece::kZeros) {
+        SHW_RETURN_IF_ERROR(fill_zeros(read, part));
         continue;
       }
-      Box there{piece.offsets, part.sizes};
-      for (size_t d = 0; d < there.offsets.size(); ++d)
-        there.offsets[d] += part.offsets[d] - piece.box.offsets[d];
-      below.push_back({piece.tensor, std::move(there), memory_of(read, part)});
+      const size_t source_rank = source_->catalog().shape(piece.tensor).size();
+      SHW_RETURN_IF_ERROR(internal::add_piece_reads(piece, source_rank, {part, read}, &below));
     }
   }
-  if (below.empty() && outcome.bytes_read > 0) return outcome;
+  if (below.empty()) return outcome;
   if (has_checksums_) rules.checksums = &checksums_;
   SHW_ASSIGN_OR_RETURN(ReadOutcome read_below, source_->read_boxes(below, rules, call));
   read_below.bytes_read += outcome.bytes_read;
@@ -357,6 +316,16 @@ ViewTensor named_as_stored(const plan::Catalog& catalog, size_t tensor) {
   named.path = catalog.texts.at(catalog.tensors[tensor].path);
   named.shape = Dims(catalog.shape(tensor));
   return named;
+}
+
+ViewTensor tensor_as_stored(const plan::Catalog& catalog, size_t tensor) {
+  ViewTensor stored = named_as_stored(catalog, tensor);
+  const plan::TensorRecord& record = catalog.tensors[tensor];
+  for (uint64_t k = 0; k < record.chunk_count; ++k) {
+    const Box box = catalog.chunk_box(record.chunk_begin + k);
+    stored.pieces.push_back({box, tensor, box.offsets});
+  }
+  return stored;
 }
 
 ViewObject as_stored(const plan::Catalog& catalog, size_t object) {

@@ -11,17 +11,13 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/reshard/bucket_layout.h"
 #include "core/reshard/declared_order.h"
 
 namespace shardwright::reshard {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of the places of parameters in a buffer, in elements
-constexpr size_t kNamedAlike = 4;   // parameters that a message lists
-
-int64_t aligned(int64_t element) {
-  return (element + kAlignment - 1) / kAlignment * kAlignment;
-}
+constexpr size_t kNamedAlike = 4;  // parameters that a message lists
 
 // A place whose size is known, and the parameters that lie there as far as contents tell.
 struct Slot {
@@ -135,7 +131,7 @@ Status Assignment::find_slots(size_t number, std::vector<Slot>* slots) {
     SHW_RETURN_IF_ERROR(slot.status());
     if (slot->begin == end) origin = end;
     end = slot->begin + slot->elements;
-    begin = origin + aligned(end - origin);
+    begin = origin + parameter_place_from(end - origin);
     slots->push_back(*std::move(slot));
   }
   return {};

@@ -135,37 +135,63 @@ const Json* sizes_of(const Json& said, const Bucket& bucket) {
   return nullptr;
 }
 
-// What the checkpoint says of the sizes, where it says it in a way that is known.
-Status check_sizes(const exec::Checkpoint& source, std::span<const Bucket> buckets) {
-  Json said;
-  std::string read;
-  for (const Bucket& bucket : buckets) {
-    const std::string name = fmt::format("{}{}{}.per_bucket_numel_unpadded/shard_0_1",
-                                         bucket.prefix, kGroup, bucket.group);
-    const int64_t object = source.index().find_object_of_any(name);
-    if (object < 0) continue;
-    if (name != read) {
+// What objects say of the sizes of buckets, where they say it in a way that is known. Buckets of a
+// group come one after the other.
+class SaidSizes {
+ public:
+  SaidSizes(const exec::Checkpoint& source, std::string_view key) : source_(source), key_(key) {}
+
+  // Null: nothing.
+  Result<const Json*> of(const Bucket& bucket) {
+    std::string name = fmt::format("{}.{}/shard_0_1", bucket.group_name(), key_);
+    const int64_t object = source_.index().find_object_of_any(name);
+    const Json* found = nullptr;
+    if (object < 0) return found;
+    if (name != name_) {
       SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                           source.read_object(static_cast<size_t>(object), {}));
+                           source_.read_object(static_cast<size_t>(object), {}));
       const auto* const begin = reinterpret_cast<const char*>(bytes.data());
-      said = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
-      read = name;
+      said_ = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
+      name_ = std::move(name);
     }
-    const Json* const sizes = sizes_of(said, bucket);
-    if (sizes == nullptr || !sizes->is_array() || bucket.number >= sizes->size()) continue;
-    const Json& size = (*sizes)[bucket.number];
-    if (size.is_number_integer() && size.get<int64_t>() == bucket.elements) continue;
+    const Json* const sizes = sizes_of(said_, bucket);
+    if (sizes != nullptr && sizes->is_array() && bucket.number < sizes->size())
+      found = &(*sizes)[bucket.number];
+    return found;
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  const exec::Checkpoint& source_;
+  const std::string_view key_;
+  std::string name_;  // of the object that was read last
+  Json said_;
+};
+
+Status check_sizes(const exec::Checkpoint& source, std::span<Bucket> buckets) {
+  SaidSizes sizes(source, kSizes);
+  SaidSizes padded(source, kPaddedSizes);
+  for (Bucket& bucket : buckets) {
+    SHW_ASSIGN_OR_RETURN(const Json* const with_pad, padded.of(bucket));
+    if (with_pad != nullptr && with_pad->is_number_integer())
+      bucket.padded = with_pad->get<int64_t>();
+    SHW_ASSIGN_OR_RETURN(const Json* const size, sizes.of(bucket));
+    if (size == nullptr) continue;
+    if (size->is_number_integer() && size->get<int64_t>() == bucket.elements) continue;
     return in_bucket(bucket, fmt::format("it has {} elements, and '{}' says {}", bucket.elements,
-                                         escape_text(name), size.dump()));
+                                         escape_text(sizes.name()), size->dump()));
   }
   return {};
 }
 
 }  // namespace
 
+std::string Bucket::group_name() const {
+  return fmt::format("{}{}{}", prefix, kGroup, group);
+}
+
 std::string Bucket::name() const {
-  return fmt::format("{}{}{}.gbuf_idx_{}.dtype_{}.bucket_idx_{}", prefix, kGroup, group, buffer,
-                     dtypes, number);
+  return fmt::format("{}.gbuf_idx_{}.dtype_{}.bucket_idx_{}", group_name(), buffer, dtypes, number);
 }
 
 Result<std::vector<Bucket>> find_buckets(const exec::Checkpoint& source) {
@@ -182,8 +208,7 @@ Result<std::vector<Bucket>> find_buckets(const exec::Checkpoint& source) {
   std::vector<Bucket> buckets;
   for (auto& [key, bucket] : found) {
     SHW_RETURN_IF_ERROR(finish(catalog, &bucket));
-    const std::string gathered =
-        fmt::format("{}{}{}.param_state/shard_0_1", bucket.prefix, kGroup, bucket.group);
+    const std::string gathered = fmt::format("{}.param_state/shard_0_1", bucket.group_name());
     bucket.is_gathered = source.index().find_object_of_any(gathered) >= 0;
     buckets.push_back(std::move(bucket));
   }

@@ -23,14 +23,22 @@ struct Bucket {
   uint32_t number = 0;  // bucket_idx
   std::map<std::string, size_t> states;  // "param", "exp_avg", ...: number of the tensor
   int64_t elements = 0;                  // of each state, without the pad at the end
+  int64_t padded = 0;                    // with it, as the checkpoint says; 0: it does not
   bool is_gathered = false;     // several buckets, one after the other (gathered_buffers.h)
   std::vector<int64_t> bounds;  // where chunks of "param" begin, ascending, and their end
 
   // "chained_0.optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_(...).bucket_idx_0"
   std::string name() const;
+  // "chained_0.optimizer.distributed.dp_group_idx_0"
+  std::string group_name() const;
 };
 
-inline constexpr std::string_view kMainState = "param";  // the parameter that is trained
+// The name of an object that says the sizes of the buckets of a group, without and with pads.
+inline constexpr std::string_view kSizes = "per_bucket_numel_unpadded";
+inline constexpr std::string_view kPaddedSizes = "per_bucket_numel";
+
+inline constexpr std::string_view kMainState = "param";       // the parameter that is trained
+inline constexpr std::string_view kOfExperts = "chained_1.";  // prefix of what shares experts out
 
 // All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in
 // another way. DATA_LOSS naming the bucket: one without "param", with states of different sizes, a

@@ -72,6 +72,11 @@ std::optional<int64_t> layer_of(std::string_view name, const Box& box) {
   return said.has_value() ? *said : index_at(box, 0);
 }
 
+bool is_behind_layers(std::string_view name) {
+  const std::optional<DeclaredPlace> place = declared_place(name, Box());
+  return place.has_value() && place->section > kLayers;
+}
+
 std::optional<DeclaredPlace> declared_place(std::string_view name, const Box& box) {
   DeclaredPlace place;
   place.parameter = parameter_place(name);

@@ -24,6 +24,8 @@ struct DeclaredPlace {
 
 // The layer that a name, or the first index of a box of it, says; nullopt outside of layers.
 std::optional<int64_t> layer_of(std::string_view name, const Box& box);
+// Whether it is declared behind all layers, as far as is known.
+bool is_behind_layers(std::string_view name);
 // nullopt for a name whose place is not known.
 std::optional<DeclaredPlace> declared_place(std::string_view name, const Box& box);
 

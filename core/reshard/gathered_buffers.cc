@@ -25,16 +25,6 @@ using archive::PickleRef;
 constexpr std::string_view kGathered = ".param_state/shard_";
 constexpr std::string_view kOfGroup = "optimizer.distributed.dp_group_idx_";
 
-exec::ViewTensor stored_tensor(const plan::Catalog& catalog, size_t number) {
-  exec::ViewTensor tensor = exec::named_as_stored(catalog, number);
-  const plan::TensorRecord& record = catalog.tensors[number];
-  for (uint64_t k = 0; k < record.chunk_count; ++k) {
-    const Box box = catalog.chunk_box(record.chunk_begin + k);
-    tensor.pieces.push_back({box, number, box.offsets});
-  }
-  return tensor;
-}
-
 // What one object holds.
 class GatheredObject {
  public:
@@ -159,7 +149,7 @@ Result<std::shared_ptr<const exec::Checkpoint>> with_gathered_buffers(
   }
   if (contents.tensors.empty()) return source;
   for (size_t i = 0; i < catalog.tensors.size(); ++i)
-    contents.tensors.push_back(stored_tensor(catalog, i));
+    contents.tensors.push_back(exec::tensor_as_stored(catalog, i));
   for (size_t i = 0; i < catalog.objects.size(); ++i)
     contents.objects.push_back(exec::as_stored(catalog, i));
   contents.identity = "gathered buffers";

@@ -12,8 +12,8 @@
 #include "core/format/archive/pickle_export.h"
 #include "core/format/megatron/unsharded_state.h"
 #include "core/reshard/argument_sizes.h"
+#include "core/reshard/buckets.h"
 #include "core/reshard/gathered_buffers.h"
-#include "core/reshard/value_tree.h"
 
 namespace shardwright::reshard {
 namespace {
@@ -41,6 +41,25 @@ std::vector<PathPart> path_of(std::initializer_list<std::string_view> keys) {
 Status unknown_form(std::string_view object, std::string_view what) {
   return failed_precondition(fmt::format("object '{}': {}", escape_text(object), what))
       .with_detail("object", object);
+}
+
+Result<std::string> bytes_of(const exec::Checkpoint& source, size_t object) {
+  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source.read_object(object, {}));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// The value of an object that holds a list with one.
+Result<Value> only_value(const exec::Checkpoint& source, size_t object) {
+  const plan::Catalog& catalog = source.catalog();
+  const std::string_view name = catalog.object_name(object);
+  const std::string_view type = catalog.texts.at(catalog.objects[object].content_type);
+  SHW_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(source, object));
+  Result<Value> list = type == format::archive::kPickleType
+                           ? value_of_pickle(std::as_bytes(std::span(bytes)))
+                           : value_of_json(bytes);
+  if (!list.ok() || list->kind != Value::Kind::kList || list->members.size() != 1)
+    return unknown_form(name, list.ok() ? "it is no list with one value" : list.status().message());
+  return std::move(list->members[0].second);
 }
 
 // The groups of parameters of all optimizers of a job, experts apart.
@@ -118,7 +137,7 @@ class JobStateChanger {
       : source_(source), catalog_(source.catalog()), change_(change) {}
 
   Result<JobState> run() {
-    SHW_ASSIGN_OR_RETURN(Value state, read_common_state());
+    SHW_ASSIGN_OR_RETURN(Value state, read_common_state(source_));
     for (size_t i = 0; i < catalog_.objects.size(); ++i) keep_or_leave_out(i);
     SHW_RETURN_IF_ERROR(change_common_state(&state));
     if (!state.members.empty()) add_entries(state, path_of({kCommonKey}), &result_.objects);
@@ -131,36 +150,6 @@ class JobStateChanger {
   }
 
  private:
-  bool keeps_buckets() const { return change_.to.optimizer == OptimizerLayout::kDpReshardable; }
-  bool is_chained() const { return change_.has_experts && change_.to.shape.expert > 1; }
-
-  Result<std::string> bytes_of(size_t object) const {
-    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, source_.read_object(object, {}));
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-
-  // The value of an object that holds a list with one.
-  Result<Value> only_value(size_t object) const {
-    const std::string_view name = catalog_.object_name(object);
-    const std::string_view type = catalog_.texts.at(catalog_.objects[object].content_type);
-    SHW_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(object));
-    Result<Value> list = type == format::archive::kPickleType
-                             ? value_of_pickle(std::as_bytes(std::span(bytes)))
-                             : value_of_json(bytes);
-    if (!list.ok() || list->kind != Value::Kind::kList || list->members.size() != 1)
-      return unknown_form(name,
-                          list.ok() ? "it is no list with one value" : list.status().message());
-    return std::move(list->members[0].second);
-  }
-
-  // Of common.pt, whose values are entries, or of an object among the data.
-  Result<Value> read_common_state() const {
-    for (size_t i = 0; i < catalog_.objects.size(); ++i) {
-      if (catalog_.object_name(i).starts_with(kCommonObject)) return only_value(i);
-    }
-    return value_below(source_, path_of({kCommonKey}));
-  }
-
   void keep_or_leave_out(size_t number) {
     const std::string_view name = catalog_.object_name(number);
     if (format::megatron::is_common(name) || name.starts_with(kCommonObject)) return;
@@ -169,7 +158,9 @@ class JobStateChanger {
       ++left_out_[std::string(key)];
       return;
     }
-    if (!keeps_buckets() && name.find(kDistributed) != std::string_view::npos) return;
+    const bool is_of_buckets = name.find(kDistributed) != std::string_view::npos;
+    const bool says_sizes = is_of_buckets && name.find(kPaddedSizes) != std::string_view::npos;
+    if (is_of_buckets && (says_sizes || change_.buckets != BucketObjects::kKept)) return;
     result_.objects.push_back(exec::as_stored(catalog_, number));
   }
 
@@ -180,18 +171,19 @@ class JobStateChanger {
     }
     if (Value* const arguments = state->find("args"); arguments != nullptr)
       SHW_RETURN_IF_ERROR(change_arguments(arguments));
-    return keeps_buckets() ? Status() : change_optimizer(state);
+    return change_.buckets == BucketObjects::kKept ? Status() : change_optimizer(state);
   }
 
   Status change_arguments(Value* arguments) {
     const JobShape& to = change_.to.shape;
-    const ArgumentSizes sizes = {
+    ArgumentSizes sizes = {
         {"tensor_model_parallel_size", to.tensor},
         {"pipeline_model_parallel_size", to.pipeline},
         {"expert_model_parallel_size", to.expert},
         {"data_parallel_size", to.data},
         {"world_size", to.tensor * to.pipeline * to.data},
     };
+    if (change_.vocabulary > 0) sizes["padded_vocab_size"] = change_.vocabulary;
     if (arguments->kind == Value::Kind::kDict) {
       for (auto& [part, value] : arguments->members) {
         const auto found = sizes.find(part.text);
@@ -199,13 +191,8 @@ class JobStateChanger {
       }
       return {};
     }
-    std::string bytes = arguments->json;
-    std::string type = arguments->type;
-    if (arguments->object != exec::ViewObject::kOwnBytes) {
-      SHW_ASSIGN_OR_RETURN(bytes, bytes_of(arguments->object));
-      type = catalog_.texts.at(catalog_.objects[arguments->object].content_type);
-    }
-    const auto changed = set_argument_sizes(std::as_bytes(std::span(bytes)), type, sizes);
+    SHW_ASSIGN_OR_RETURN(const StoredLeaf leaf, read_leaf(source_, *arguments));
+    const auto changed = set_argument_sizes(std::as_bytes(std::span(leaf.bytes)), leaf.type, sizes);
     if (!changed.ok()) {
       result_.notes.push_back(fmt::format("the arguments of the old job were kept as they are: {}",
                                           changed.status().message()));
@@ -213,27 +200,34 @@ class JobStateChanger {
     }
     *arguments =
         Value::leaf(std::string(reinterpret_cast<const char*>(changed->data()), changed->size()));
-    arguments->type = type;
+    arguments->type = leaf.type;
     return {};
   }
 
   Status change_optimizer(Value* state) {
+    const bool has_buckets = change_.buckets != BucketObjects::kNone;
     const Value* const before = state->find("optimizer");
-    if (before == nullptr && !change_.has_buckets) return {};
+    if (before == nullptr && !has_buckets) return {};
     ParamGroups groups;
     Others others;
     if (before != nullptr) SHW_RETURN_IF_ERROR(collect_common(*before, &groups, &others));
     SHW_RETURN_IF_ERROR(collect_objects(&groups, &others));
     // Of an ordinary optimizer, which no parallel size changes.
-    if (groups.empty() && !change_.has_buckets) return {};
+    if (groups.empty() && !has_buckets) return {};
     if (groups.empty())
       return unknown_form("optimizer", "there are no groups of parameters of the optimizer");
+    const JobShape& to = change_.to.shape;
     Value optimizer = Value::dict();
-    if (is_chained()) {
-      optimizer.set(0, one_optimizer(groups.dense(), others));
-      optimizer.set(1, one_optimizer(groups.experts(), others));
+    if (is_chained(to, change_.has_experts)) {
+      SHW_ASSIGN_OR_RETURN(Value dense, one_optimizer({"chained_0.", to.pipeline * to.tensor},
+                                                      groups.dense(), others));
+      SHW_ASSIGN_OR_RETURN(Value experts, one_optimizer({kOfExperts, to.pipeline * to.expert},
+                                                        groups.experts(), others));
+      optimizer.set(0, std::move(dense));
+      optimizer.set(1, std::move(experts));
     } else {
-      optimizer = one_optimizer(groups.together(), others);
+      SHW_ASSIGN_OR_RETURN(optimizer,
+                           one_optimizer({"", to.pipeline * to.tensor}, groups.together(), others));
     }
     state->set("optimizer", std::move(optimizer));
     return {};
@@ -241,15 +235,46 @@ class JobStateChanger {
 
   using Others = std::vector<std::pair<std::string, Value>>;  // grad_scaler
 
-  Value one_optimizer(Value groups, const Others& others) const {
+  struct OptimizerPlace {
+    std::string_view prefix;
+    int64_t groups = 0;  // of ranks that share its buckets
+  };
+
+  // What the common state says of it; with new buckets the rest goes into objects of each group.
+  Result<Value> one_optimizer(const OptimizerPlace& place, Value groups, const Others& others) {
     Value inner = Value::dict();
     inner.set("param_groups", std::move(groups));
+    Value parts = Value::dict();
+    parts.set("optimizer", std::move(inner));
+    for (const auto& [key, value] : others) parts.set(key, value);
     Value optimizer = Value::dict();
-    optimizer.set("optimizer", std::move(inner));
-    for (const auto& [key, value] : others) optimizer.set(key, value);
+    if (change_.buckets == BucketObjects::kOfNewBuckets) {
+      SHW_RETURN_IF_ERROR(add_group_objects(place, parts));
+    } else {
+      optimizer = std::move(parts);
+    }
     optimizer.set(kShardingOfState,
                   Value::leaf(fmt::format("\"{}\"", layout_name(change_.to.optimizer))));
     return optimizer;
+  }
+
+  Status add_group_objects(const OptimizerPlace& place, const Value& parts) {
+    for (const auto& [part, value] : parts.members) {
+      Value list = Value::list();
+      list.append(value);
+      SHW_ASSIGN_OR_RETURN(const std::string json, json_of_value(list));
+      const auto bytes = std::as_bytes(std::span(json));
+      for (int64_t group = 0; group < place.groups; ++group) {
+        exec::ViewObject object;
+        object.name =
+            fmt::format("{}{}{}.{}/shard_0_1", place.prefix, kDistributed, group, part.text);
+        object.content_type = format::archive::kJsonType;
+        object.object = exec::ViewObject::kOwnBytes;
+        object.bytes.assign(bytes.begin(), bytes.end());
+        result_.objects.push_back(std::move(object));
+      }
+    }
+    return {};
   }
 
   // One optimizer, or several by their numbers.
@@ -293,9 +318,9 @@ class JobStateChanger {
       if (dot == std::string_view::npos) continue;
       key = key.substr(dot + 1);
       key = key.substr(0, key.rfind("/shard_"));
-      if (key.starts_with("per_bucket_numel")) continue;
+      if (key.starts_with(kPaddedSizes)) continue;
       if (holds_gathered_buffers(name)) continue;
-      SHW_ASSIGN_OR_RETURN(const Value one, only_value(i));
+      SHW_ASSIGN_OR_RETURN(const Value one, only_value(source_, i));
       if (key != "optimizer") {
         add_other(std::string(key), one, others);
         continue;
@@ -315,6 +340,26 @@ class JobStateChanger {
 };
 
 }  // namespace
+
+bool is_chained(const JobShape& shape, bool has_experts) {
+  return has_experts && shape.expert > 1;
+}
+
+Result<Value> read_common_state(const exec::Checkpoint& source) {
+  const plan::Catalog& catalog = source.catalog();
+  for (size_t i = 0; i < catalog.objects.size(); ++i) {
+    if (catalog.object_name(i).starts_with(kCommonObject)) return only_value(source, i);
+  }
+  return value_below(source, path_of({kCommonKey}));
+}
+
+Result<StoredLeaf> read_leaf(const exec::Checkpoint& source, const Value& leaf) {
+  if (leaf.object == exec::ViewObject::kOwnBytes) return StoredLeaf{leaf.json, leaf.type};
+  const plan::Catalog& catalog = source.catalog();
+  SHW_ASSIGN_OR_RETURN(std::string bytes, bytes_of(source, leaf.object));
+  return StoredLeaf{std::move(bytes),
+                    std::string(catalog.texts.at(catalog.objects[leaf.object].content_type))};
+}
 
 Result<JobState> change_job_state(const exec::Checkpoint& source, const JobStateChange& change) {
   return JobStateChanger(source, change).run();

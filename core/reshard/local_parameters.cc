@@ -17,6 +17,7 @@ namespace {
 // Names of what is stored as two chunks of one tensor and held as one parameter: the rows of both
 // halves of a gated unit.
 constexpr std::string_view kGated = "linear_fc1.";
+constexpr std::string_view kStates = "optimizer.state.";
 
 // What is stored as several tensors, by the ends of their names in the order in which one parameter
 // holds their rows.
@@ -110,6 +111,19 @@ bool is_of_model(std::string_view name) {
     if (name.starts_with(other)) return false;
   }
   return !format::megatron::is_common(name);
+}
+
+bool is_of_experts(std::string_view name) {
+  return name.find("experts.") != std::string_view::npos &&
+         name.find("shared_experts.") == std::string_view::npos;
+}
+
+std::string_view model_name(std::string_view name) {
+  const size_t at = name.find(kStates);
+  if (at == std::string_view::npos) return name;
+  const std::string_view rest = name.substr(at + kStates.size());
+  const size_t dot = rest.find('.');
+  return dot == std::string_view::npos ? name : rest.substr(dot + 1);
 }
 
 std::string LocalParameter::text(const plan::Catalog& catalog) const {

@@ -40,6 +40,12 @@ size_t row_dimension(const Box& box);
 // Whether an entry is of the model: neither of the optimizer nor common state.
 bool is_of_model(std::string_view name);
 
+// Whether a parameter is of experts that ranks share out.
+bool is_of_experts(std::string_view name);
+// The name of the parameter in that of one of its states ("optimizer.state.exp_avg.NAME"), which
+// ends with it; of any other entry its own.
+std::string_view model_name(std::string_view name);
+
 std::vector<LocalParameter> find_local_parameters(const plan::Catalog& catalog);
 
 }  // namespace shardwright::reshard

@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source is looked at through a view that has the entries of the target; a conversion saves it.
+// The source is looked at through views, each over the one before, and a conversion saves the last:
+//   1. states of the shapes of their parameters in the place of buckets, the state of the new job;
+//   2. weights and states under the rules of the map;
+//   3. buckets of the new job in the place of states.
 #include "core/reshard/reshard.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "core/exec/checkpoint_view.h"
 #include "core/format/megatron/megatron_format.h"
+#include "core/reshard/bucket_layout.h"
+#include "core/reshard/bucket_sizes.h"
 #include "core/reshard/contents.h"
 #include "core/reshard/gathered_buffers.h"
+#include "core/reshard/job_arguments.h"
 #include "core/reshard/job_state.h"
-#include "core/reshard/target_grid.h"
+#include "core/reshard/mapped_contents.h"
+#include "core/reshard/parameter_states.h"
+#include "core/reshard/target_buckets.h"
 
 namespace shardwright::reshard {
 namespace {
@@ -43,12 +53,27 @@ class Resharding {
     SHW_ASSIGN_OR_RETURN(buckets_, find_buckets(*source_));
     from_ = shape_of_source(source_->catalog(), buckets_);
     SHW_RETURN_IF_ERROR(choose_target());
+    // What does not fit is told before all weights are read.
+    if (options_.map.mapping.empty()) {
+      SHW_RETURN_IF_ERROR(TargetGrid::create(source_->catalog(), from_, to_.shape).status());
+    } else {
+      SHW_RETURN_IF_ERROR(mapped_contents(*source_, options_.map.mapping).status());
+    }
+    SHW_ASSIGN_OR_RETURN(std::shared_ptr<const exec::Checkpoint> view, unbucketed());
+    if (!options_.map.mapping.empty()) {
+      SHW_ASSIGN_OR_RETURN(view, mapped(std::move(view)));
+    }
     SHW_ASSIGN_OR_RETURN(const TargetGrid grid,
-                         TargetGrid::create(source_->catalog(), from_, to_.shape));
-    SHW_ASSIGN_OR_RETURN(exec::ViewContents contents, make_contents());
-    SHW_ASSIGN_OR_RETURN(const auto view, exec::make_view(reading_, source_, std::move(contents)));
+                         TargetGrid::create(view->catalog(), from_, to_.shape));
+    BucketPlacement placement(grid);
+    if (objects_ == BucketObjects::kOfNewBuckets) {
+      SHW_ASSIGN_OR_RETURN(view, bucketed(std::move(view), grid, &placement));
+    }
+    for (const Bucket& bucket : buckets_) {
+      if (objects_ == BucketObjects::kKept) placement.add(bucket, bucket.bounds, ranks_of(bucket));
+    }
     SHW_ASSIGN_OR_RETURN(exec::Report report,
-                         options_.dry_run ? planned(*view) : write(view, grid));
+                         options_.dry_run ? planned(*view) : write(view, placement));
     report.operation = "reshard";
     report.notes.insert(report.notes.begin(), notes_.begin(), notes_.end());
     return report;
@@ -66,151 +91,154 @@ class Resharding {
     or_source(&to_.shape.data, 1);
     SHW_RETURN_IF_ERROR(check_target_job(to_));
     notes_.push_back(fmt::format("{}, from {}", shape_text(to_.shape), shape_text(from_)));
-    if (to_.optimizer != OptimizerLayout::kDpReshardable) return {};
+    if (buckets_.empty() && to_.optimizer == OptimizerLayout::kDpReshardable)
+      return failed_precondition(
+                 "the optimizer is not stored in buckets, so none can be made of "
+                 "them; ask for 'fully_reshardable', which any job loads")
+          .with_detail("parameter", "optimizer");
+    if (buckets_.empty()) return {};
+    if (to_.optimizer != OptimizerLayout::kDpReshardable) {
+      objects_ = BucketObjects::kIntoState;
+      return {};
+    }
     const bool is_same = from_.tensor == to_.shape.tensor && from_.pipeline == to_.shape.pipeline &&
                          from_.expert == to_.shape.expert;
-    const bool has_none = buckets_.empty() || buckets_[0].is_gathered;
-    if (is_same && !has_none) return {};
-    return failed_precondition(has_none
-                                   ? "the optimizer is not stored in buckets, so none can be kept"
-                                   : fmt::format("buckets are of jobs with {}, not {}; ask for "
-                                                 "'fully_reshardable', which any job loads",
-                                                 shape_text(from_), shape_text(to_.shape)))
-        .with_detail("parameter", "optimizer");
+    const bool stay = is_same && !buckets_[0].is_gathered && options_.map.mapping.empty();
+    objects_ = stay ? BucketObjects::kKept : BucketObjects::kOfNewBuckets;
+    rules_.for_bandwidth = are_padded_for_bandwidth();
+    if (!stay) return read_rules();
+    for (Bucket& bucket : buckets_)
+      bucket.padded = padded_bucket(bucket.elements, ranks_of(bucket), rules_.for_bandwidth);
+    return {};
   }
 
-  Result<exec::ViewContents> make_contents() {
+  // Data-parallel ranks of the target that share a bucket which stays.
+  int64_t ranks_of(const Bucket& bucket) const {
+    const bool has_experts_only = bucket.prefix == kOfExperts;
+    return std::max<int64_t>(1,
+                             has_experts_only ? to_.shape.data / to_.shape.expert : to_.shape.data);
+  }
+
+  bool are_padded_for_bandwidth() const {
+    return std::ranges::all_of(
+        buckets_, [](const Bucket& bucket) { return is_padded_for_bandwidth(bucket.padded); });
+  }
+
+  // What decides over new buckets, before anything large is read.
+  Status read_rules() {
+    SHW_ASSIGN_OR_RETURN(const JobArguments arguments, read_job_arguments(*source_));
+    SHW_ASSIGN_OR_RETURN(rules_.bucket_size,
+                         bucket_size_of(options_.map, arguments, to_.shape.data));
+    grouped_ = has_grouped_experts(options_.map, arguments);
+    return {};
+  }
+
+  // The source with states of the shapes of their parameters, unless its buckets stay.
+  Result<std::shared_ptr<const exec::Checkpoint>> unbucketed() {
     exec::ViewContents contents;
-    const bool keeps_buckets = to_.optimizer == OptimizerLayout::kDpReshardable;
     std::set<size_t> replaced;
-    if (!keeps_buckets) {
+    if (objects_ != BucketObjects::kKept) {
       for (const Bucket& bucket : buckets_) {
         for (const auto& [state, tensor] : bucket.states) replaced.insert(tensor);
       }
     }
     const plan::Catalog& catalog = source_->catalog();
     for (size_t i = 0; i < catalog.tensors.size(); ++i) {
-      if (!replaced.contains(i)) contents.tensors.push_back(as_it_is(i));
+      if (!replaced.contains(i)) contents.tensors.push_back(exec::tensor_as_stored(catalog, i));
     }
-    if (!replaced.empty()) SHW_RETURN_IF_ERROR(add_states(&contents.tensors));
-    JobStateChange change{from_, to_, has_experts(), !buckets_.empty()};
+    if (!replaced.empty()) {
+      parameters_ = find_local_parameters(catalog);
+      StoredContents stored(*source_, parameters_, call_);
+      const AssignInput input{catalog, buckets_, parameters_, options_.map.places};
+      SHW_ASSIGN_OR_RETURN(assigned_, assign_buckets(input, &stored));
+      SHW_ASSIGN_OR_RETURN(ParameterStates states,
+                           parameter_states({*source_, buckets_, parameters_, assigned_}, &stored));
+      std::ranges::move(states.tensors, std::back_inserter(contents.tensors));
+      notes_.insert(notes_.end(), states.notes.begin(), states.notes.end());
+    }
+    SHW_ASSIGN_OR_RETURN(const int64_t vocabulary, mapped_vocabulary());
+    const JobStateChange change{from_, to_, has_experts(), objects_, vocabulary};
     SHW_ASSIGN_OR_RETURN(JobState common, change_job_state(*source_, change));
     contents.objects = std::move(common.objects);
+    if (objects_ == BucketObjects::kKept)
+      std::ranges::move(bucket_size_objects(buckets_), std::back_inserter(contents.objects));
     notes_.insert(notes_.end(), common.notes.begin(), common.notes.end());
-    contents.identity =
-        fmt::format("{} dp {} {}", shape_text(to_.shape), to_.shape.data, keeps_buckets);
-    for (const SaidPlace& said : options_.said) {
-      contents.identity += fmt::format("\n{} {}", said.bucket, said.begin);
-      for (const auto& [tensor, box] : said.parts)
-        contents.identity += fmt::format(" {} {}", tensor, box_text(box));
+    contents.identity = fmt::format("{} dp {} {}\n{}", shape_text(to_.shape), to_.shape.data,
+                                    static_cast<int32_t>(objects_), options_.map.text);
+    return exec::make_view(reading_, source_, std::move(contents));
+  }
+
+  // Elements of the vocabulary where the mapping changes them, else 0.
+  Result<int64_t> mapped_vocabulary() const {
+    const plan::Catalog& catalog = source_->catalog();
+    for (size_t i = 0; i < catalog.tensors.size(); ++i) {
+      const std::string_view name = catalog.tensor_name(i);
+      const std::span<const int64_t> shape = catalog.shape(i);
+      if (!is_of_model(name) || !name.ends_with("word_embeddings.weight") || shape.empty())
+        continue;
+      SHW_ASSIGN_OR_RETURN(const std::vector<MappedBox> boxes,
+                           options_.map.mapping.apply(
+                               {name, catalog.tensors[i].dtype, shape, {}, whole_box(shape)}));
+      const bool is_one = !boxes.empty() && !boxes[0].global_shape.empty();
+      return is_one && boxes[0].global_shape[0] != shape[0] ? boxes[0].global_shape[0] : 0;
     }
-    return contents;
+    return 0;
   }
 
   bool has_experts() const {
     const plan::Catalog& catalog = source_->catalog();
     for (size_t i = 0; i < catalog.tensors.size(); ++i) {
       const std::string_view name = catalog.tensor_name(i);
-      if (is_of_model(name) && name.find(".experts.") != std::string_view::npos) return true;
+      if (is_of_model(name) && is_of_experts(name)) return true;
     }
     return false;
   }
 
-  exec::ViewTensor as_it_is(size_t number) const {
-    exec::ViewTensor tensor = exec::named_as_stored(source_->catalog(), number);
-    tensor.pieces.push_back({whole_box(tensor.shape), number, Dims(tensor.shape.size(), 0)});
-    return tensor;
+  Result<std::shared_ptr<const exec::Checkpoint>> mapped(
+      std::shared_ptr<const exec::Checkpoint> view) {
+    SHW_ASSIGN_OR_RETURN(exec::ViewContents contents, mapped_contents(*view, options_.map.mapping));
+    contents.identity = "mapped";
+    auto made = exec::make_view(reading_, std::move(view), std::move(contents));
+    if (made.ok()) return made;
+    return Status(made.status()).annotated("the rules of the map do not make whole tensors");
   }
 
-  // States of the shapes of their parameters.
-  Status add_states(std::vector<exec::ViewTensor>* tensors) {
-    const plan::Catalog& catalog = source_->catalog();
-    parameters_ = find_local_parameters(catalog);
-    StoredContents contents(*source_, parameters_, call_);
-    const AssignInput input{catalog, buckets_, parameters_, options_.said};
-    SHW_ASSIGN_OR_RETURN(const std::vector<Assigned> assigned, assign_buckets(input, &contents));
-    using PieceKey = std::pair<std::string, size_t>;  // state and tensor
-    std::map<PieceKey, std::map<Box, exec::ViewPiece>> pieces;
-    std::set<size_t> differing;
-    for (const Assigned& each : assigned) {
-      const LocalParameter& parameter = parameters_[each.parameter];
-      for (const auto& [state, bucket_tensor] : buckets_[each.bucket].states) {
-        int64_t begin = each.begin;
-        for (const LocalPart& part : parameter.parts) {
-          const exec::ViewPiece piece{part.box, bucket_tensor, {begin}};
-          const auto [it, is_new] = pieces[{state, part.tensor}].emplace(part.box, piece);
-          if (!is_new) {
-            SHW_ASSIGN_OR_RETURN(const bool equal, are_equal(it->second, piece, &contents));
-            if (!equal) differing.insert(part.tensor);
-          }
-          begin += box_element_count(part.box);
-        }
+  // Buckets in the place of states.
+  Result<std::shared_ptr<const exec::Checkpoint>> bucketed(
+      std::shared_ptr<const exec::Checkpoint> view, const TargetGrid& grid,
+      BucketPlacement* placement) {
+    const AssignInput known{source_->catalog(), buckets_, parameters_, options_.map.places};
+    const DeclaredLists declared({known, assigned_, from_, grouped_});
+    SHW_ASSIGN_OR_RETURN(TargetBuckets made, make_target_buckets({*source_, *view, declared, grid,
+                                                                  from_, to_.shape, rules_},
+                                                                 placement));
+    std::set<std::string, std::less<>> replaced;
+    for (const DeclaredParameter& parameter : declared.parameters()) {
+      for (const size_t tensor : parameter.tensors) {
+        for (const std::string& state : parameter.states)
+          replaced.insert(state_name(state, source_->catalog().tensor_name(tensor)));
       }
     }
-    for (const size_t tensor : differing)
-      notes_.push_back(
-          fmt::format("replicas of the states of '{}' differ; those of the first "
-                      "group were taken",
-                      escape_text(catalog.tensor_name(tensor))));
-    for (auto& [key, boxes] : pieces) {
-      exec::ViewTensor tensor;
-      tensor.name =
-          fmt::format("optimizer.state.{}.{}", key.first, catalog.tensor_name(key.second));
-      tensor.shape = Dims(catalog.shape(key.second));
-      for (auto& [box, piece] : boxes) tensor.pieces.push_back(std::move(piece));
-      SHW_RETURN_IF_ERROR(check_whole(tensor, key.second));
-      tensors->push_back(std::move(tensor));
-    }
-    note_without_states(pieces);
-    return {};
-  }
-
-  Result<bool> are_equal(const exec::ViewPiece& a, const exec::ViewPiece& b,
-                         Contents* contents) const {
-    const int64_t elements = box_element_count(a.box);
-    const DType dtype = source_->catalog().tensors[a.tensor].dtype;
-    SHW_ASSIGN_OR_RETURN(const ContentDigest first,
-                         contents->of_run({a.tensor, a.offsets[0], elements}, dtype));
-    SHW_ASSIGN_OR_RETURN(const ContentDigest second,
-                         contents->of_run({b.tensor, b.offsets[0], elements}, dtype));
-    return first == second;
-  }
-
-  Status check_whole(const exec::ViewTensor& tensor, size_t parameter) const {
-    int64_t elements = 0;
-    for (const exec::ViewPiece& piece : tensor.pieces) elements += box_element_count(piece.box);
-    const int64_t wanted = box_element_count(whole_box(tensor.shape));
-    if (elements == wanted) return {};
-    return failed_precondition(
-               fmt::format("buckets hold {} of the {} elements of '{}': those of some ranks are "
-                           "missing",
-                           elements, wanted,
-                           escape_text(source_->catalog().tensor_name(parameter))))
-        .with_detail("tensor", source_->catalog().tensor_name(parameter));
-  }
-
-  template <typename Pieces>
-  void note_without_states(const Pieces& pieces) {
-    std::set<size_t> with;
-    for (const auto& [key, boxes] : pieces) with.insert(key.second);
-    std::vector<std::string_view> without;
-    const plan::Catalog& catalog = source_->catalog();
+    exec::ViewContents contents;
+    const plan::Catalog& catalog = view->catalog();
     for (size_t i = 0; i < catalog.tensors.size(); ++i) {
-      if (is_of_model(catalog.tensor_name(i)) && !with.contains(i))
-        without.push_back(catalog.tensor_name(i));
+      if (!replaced.contains(catalog.tensor_name(i)))
+        contents.tensors.push_back(exec::tensor_as_stored(catalog, i));
     }
-    if (without.empty()) return;
-    notes_.push_back(
-        fmt::format("{} tensors of the model are in no bucket (frozen, or no "
-                    "parameters), '{}' first",
-                    without.size(), escape_text(without[0])));
+    std::ranges::move(made.tensors, std::back_inserter(contents.tensors));
+    for (size_t i = 0; i < catalog.objects.size(); ++i)
+      contents.objects.push_back(exec::as_stored(catalog, i));
+    std::ranges::move(bucket_size_objects(made.buckets), std::back_inserter(contents.objects));
+    contents.identity = fmt::format("bucket size {} {}", rules_.bucket_size, rules_.for_bandwidth);
+    notes_.push_back(fmt::format("{} buckets were made for the new shape", made.buckets.size()));
+    return exec::make_view(reading_, std::move(view), std::move(contents));
   }
 
   Result<exec::Report> write(const std::shared_ptr<const exec::Checkpoint>& view,
-                             const TargetGrid& grid) {
+                             const exec::FilePlacement& placement) {
     exec::ConvertOptions convert = options_.convert;
     convert.format = format::megatron::kFormatName;
-    return exec::convert(writing_, view, &grid, target_, convert, call_);
+    return exec::convert(writing_, view, &placement, target_, convert, call_);
   }
 
   Result<exec::Report> planned(const exec::Checkpoint& view) const {
@@ -232,8 +260,12 @@ class Resharding {
   std::shared_ptr<const exec::Checkpoint> source_;  // co-owned with the view
   std::vector<Bucket> buckets_;
   std::vector<LocalParameter> parameters_;
+  std::vector<Assigned> assigned_;
   JobShape from_;
   TargetJob to_;
+  BucketObjects objects_ = BucketObjects::kNone;
+  BucketRules rules_;
+  std::optional<bool> grouped_;  // experts
   std::vector<std::string> notes_;
 };
 

@@ -6,10 +6,8 @@
 // call goes on with it; what was written is compared with what was read.
 #pragma once
 
-#include <vector>
-
 #include "core/exec/convert.h"
-#include "core/reshard/assign_buckets.h"
+#include "core/reshard/reshard_map.h"
 #include "core/reshard/target_job.h"
 
 namespace shardwright::reshard {
@@ -17,15 +15,15 @@ namespace shardwright::reshard {
 // Sizes that are 0 are those of the source.
 struct ReshardOptions {
   TargetJob target = {{0, 0, 0, 0}, OptimizerLayout::kFullyReshardable};
-  std::vector<SaidPlace> said;  // what lies where in buckets, where contents do not tell it
-  bool dry_run = false;         // everything but writing; the report says what would be written
+  ReshardMap map = {};
+  bool dry_run = false;  // everything but writing; the report says what would be written
   exec::ConvertOptions convert = {};
 };
 
-// INVALID_ARGUMENT for a source that is no checkpoint of Megatron, for sizes that do not divide it
-// and for what exec::convert refuses; FAILED_PRECONDITION where it cannot be proved what lies in a
-// bucket, and for buckets that are to be kept by a job of another model-parallel shape; DATA_LOSS
-// for buckets that do not add up.
+// INVALID_ARGUMENT for a source that is no checkpoint of Megatron, for sizes that do not divide it,
+// for rules of the map that do not fit it and for what exec::convert refuses; FAILED_PRECONDITION
+// where it cannot be proved what lies in a bucket, and where buckets are asked for and something
+// that decides over them is not known; DATA_LOSS for buckets that do not add up.
 Result<exec::Report> reshard(exec::Runtime& reading, exec::Runtime& writing,
                              const format::Location& source, const format::Location& target,
                              const ReshardOptions& options, const exec::CallContext& call);

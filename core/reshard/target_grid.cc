@@ -15,7 +15,6 @@
 namespace shardwright::reshard {
 namespace {
 
-constexpr std::string_view kStates = "optimizer.state.";
 // Sizes of vocabularies are padded for the job that loads them, so any cut is as good.
 constexpr std::array<std::string_view, 2> kVocabulary = {"word_embeddings.", "output_layer."};
 // What ranks split in their first and second dimension, where one rank has all of it.
@@ -28,11 +27,6 @@ template <size_t N>
 bool has_any(std::string_view name, const std::array<std::string_view, N>& words) {
   return std::ranges::any_of(
       words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-bool is_of_experts(std::string_view name) {
-  return name.find("experts.") != std::string_view::npos &&
-         name.find("shared_experts.") == std::string_view::npos;
 }
 
 // Numbers of distinct places of chunks, by dimension.
@@ -60,14 +54,6 @@ size_t leading_of(const plan::Catalog& catalog, size_t tensor) {
   return d;
 }
 
-std::string_view model_name(std::string_view name) {
-  const size_t at = name.find(kStates);
-  if (at == std::string_view::npos) return name;
-  const std::string_view rest = name.substr(at + kStates.size());
-  const size_t dot = rest.find('.');
-  return dot == std::string_view::npos ? name : rest.substr(dot + 1);
-}
-
 Status no_fit(std::string_view name, std::string_view what) {
   return invalid_argument(fmt::format("tensor '{}': {}", escape_text(name), what))
       .with_detail("tensor", name);
@@ -85,7 +71,7 @@ JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>
   int64_t dense = 0;
   int64_t experts = 0;
   for (const Bucket& bucket : buckets) {
-    int64_t& groups = bucket.prefix == "chained_1." ? experts : dense;
+    int64_t& groups = bucket.prefix == kOfExperts ? experts : dense;
     groups = std::max(groups, static_cast<int64_t>(bucket.group) + 1);
   }
   shape.pipeline = std::max<int64_t>(1, dense / shape.tensor);
@@ -95,7 +81,8 @@ JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>
 
 Status TargetGrid::check_split(std::string_view name, std::span<const int64_t> shape,
                                Split* split) const {
-  if (is_of_experts(name) && split->leading > 0) {
+  const bool has_numbers = name.find("local_experts.") != std::string_view::npos;
+  if (is_of_experts(name) && !has_numbers && split->leading > 0) {
     const int64_t experts = shape[split->leading - 1];
     if (experts % target_.expert != 0)
       return no_fit(
@@ -123,7 +110,7 @@ Status TargetGrid::add_tensor(const plan::Catalog& stored, size_t tensor, const 
   for (size_t d = split.leading; d < counts.size(); ++d) {
     if (counts[d] <= 1) continue;
     split.dimension = d;
-    if (counts[d] == 2 * source.tensor) split.halves = 2;
+    if (counts[d] == 2 * source.tensor && !has_any(name, kVocabulary)) split.halves = 2;
     break;
   }
   const size_t first = split.leading;
@@ -140,6 +127,7 @@ Status TargetGrid::add_tensor(const plan::Catalog& stored, size_t tensor, const 
   const auto layer = layer_of(name, stored.chunk_box(stored.tensors[tensor].chunk_begin));
   if (layer.has_value() && split.leading == 0) split.layer = *layer;
   layers_ = std::max(layers_, split.layer + 1);
+  split.is_behind = is_behind_layers(name);
   splits_[std::string(name)] = split;
   return {};
 }
@@ -158,19 +146,17 @@ Result<TargetGrid> TargetGrid::create(const plan::Catalog& stored, const JobShap
   return grid;
 }
 
-uint32_t TargetGrid::file_of(int64_t layer, int64_t place) const {
-  const int64_t stage = layer < 0 ? 0 : layer * target_.pipeline / layers_;
-  return static_cast<uint32_t>(stage * target_.tensor + place);
+int64_t TargetGrid::stage_of(const Split& split, int64_t layer) const {
+  if (layer >= 0) return layer * target_.pipeline / layers_;
+  return split.is_behind ? target_.pipeline - 1 : 0;
 }
 
-std::vector<exec::FilePlacement::Part> TargetGrid::parts(const plan::Catalog& view,
-                                                         size_t tensor) const {
+std::vector<HeldBox> TargetGrid::held(const plan::Catalog& view, size_t tensor) const {
   const Box whole = whole_box(view.shape(tensor));
   const auto found = splits_.find(model_name(view.tensor_name(tensor)));
-  if (found == splits_.end() || found->second.leading >= whole.sizes.size()) return {{whole, 0}};
+  if (found == splits_.end() || found->second.leading >= whole.sizes.size()) return {};
   const Split& split = found->second;
   // One box for each index of the dimensions in front, which are then cut.
-  std::vector<Part> parts;
   std::vector<Box> leading{whole};
   for (size_t d = 0; d < split.leading; ++d) {
     std::vector<Box> next;
@@ -183,22 +169,35 @@ std::vector<exec::FilePlacement::Part> TargetGrid::parts(const plan::Catalog& vi
     }
     leading = std::move(next);
   }
+  std::vector<HeldBox> held;
   for (const Box& box : leading) {
-    const int64_t layer = split.leading > 0 ? box.offsets[0] : split.layer;
-    if (split.dimension == SIZE_MAX) {
-      parts.push_back({box, file_of(layer, 0)});
-      continue;
-    }
-    const size_t d = split.dimension;
+    HeldBox each{box, Dims(box.offsets.span().first(split.leading))};
+    each.stage = stage_of(split, split.leading > 0 ? box.offsets[0] : split.layer);
+    each.place = HeldBox::kAllPlaces;
+    const bool is_cut = split.dimension != SIZE_MAX;
     const int64_t places = is_of_experts(found->first) ? 1 : target_.tensor;
-    const int64_t size = whole.sizes[d] / split.halves / places;
-    for (int64_t k = 0; k < split.halves * places; ++k) {
-      Box part = box;
-      part.offsets[d] = k * size;
-      part.sizes[d] = size;
-      parts.push_back({std::move(part), file_of(layer, k % places)});
+    const int64_t parts = is_cut ? split.halves * places : 1;
+    for (int64_t k = 0; k < parts; ++k) {
+      held.push_back(each);
+      if (!is_cut) continue;
+      const size_t d = split.dimension;
+      held.back().box.sizes[d] = whole.sizes[d] / parts;
+      held.back().box.offsets[d] = k * held.back().box.sizes[d];
+      if (places == target_.tensor) held.back().place = k % places;
     }
   }
+  return held;
+}
+
+// A file for each tensor- and pipeline-parallel place.
+std::vector<exec::FilePlacement::Part> TargetGrid::parts(const plan::Catalog& view,
+                                                         size_t tensor) const {
+  std::vector<Part> parts;
+  for (HeldBox& each : held(view, tensor)) {
+    const int64_t file = each.stage * target_.tensor + std::max<int64_t>(0, each.place);
+    parts.push_back({std::move(each.box), static_cast<uint32_t>(file)});
+  }
+  if (parts.empty()) parts.push_back({whole_box(view.shape(tensor)), 0});
   return parts;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/exec/convert.h"
 #include "core/plan/catalog.h"
+#include "core/reshard/buckets.h"
 #include "core/reshard/target_job.h"
 
 namespace shardwright::reshard {
@@ -18,6 +19,15 @@ namespace shardwright::reshard {
 // The shape of the job that saved, as far as its chunks tell: expert and pipeline sizes only where
 // its optimizer is stored in buckets, else 1; the data-parallel size is not known and 1.
 JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>& buckets);
+
+// A box that ranks of the target hold of a tensor.
+struct HeldBox {
+  Box box;
+  Dims leading;       // its indexes in the dimensions in front, which number layers and experts
+  int64_t stage = 0;  // of the pipeline
+  int64_t place = 0;  // tensor-parallel, or kAllPlaces
+  static constexpr int64_t kAllPlaces = -1;
+};
 
 class TargetGrid final : public exec::FilePlacement {
  public:
@@ -27,6 +37,10 @@ class TargetGrid final : public exec::FilePlacement {
   static Result<TargetGrid> create(const plan::Catalog& stored, const JobShape& source,
                                    const JobShape& target);
   std::vector<Part> parts(const plan::Catalog& view, size_t tensor) const override;
+  // Of a tensor of the model or one of its states, layer by layer; halves of a gated unit are two
+  // boxes. Empty where ranks are not known to hold it.
+  std::vector<HeldBox> held(const plan::Catalog& view, size_t tensor) const;
+  int64_t layers() const { return layers_; }
 
  private:
   explicit TargetGrid(const JobShape& target) : target_(target) {}
@@ -36,10 +50,11 @@ class TargetGrid final : public exec::FilePlacement {
     int64_t halves = 1;           // 2: of a gated unit, each of which is split
     size_t leading = 0;           // dimensions in front that number layers and experts
     int64_t layer = -1;           // of its name
+    bool is_behind = false;       // of the layers, in the last stage
   };
   Status add_tensor(const plan::Catalog& stored, size_t tensor, const JobShape& source);
   Status check_split(std::string_view name, std::span<const int64_t> shape, Split* split) const;
-  uint32_t file_of(int64_t layer, int64_t place) const;
+  int64_t stage_of(const Split& split, int64_t layer) const;
 
   JobShape target_;
   int64_t layers_ = 1;

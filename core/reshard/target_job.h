@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The job that a checkpoint is made for, and what a host says of the one that saved it: both are
-// read from JSON. Values.
+// The job that a checkpoint is made for, which is read from JSON. Values.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.h"
-#include "core/reshard/assign_buckets.h"
 
 namespace shardwright::reshard {
 
@@ -39,9 +35,5 @@ struct TargetJob {
 Status read_target_job(std::string_view json, TargetJob* job);
 // INVALID_ARGUMENT for a size below 1 or above 2^20.
 Status check_target_job(const TargetJob& job);
-
-// {"buckets": [{"bucket": NAME, "begin": 0, "parts": [{"tensor": NAME, "offsets": [0, 0],
-//  "sizes": [64, 32]}]}]}. INVALID_ARGUMENT with line and column.
-Result<std::vector<SaidPlace>> read_map(std::string_view json);
 
 }  // namespace shardwright::reshard

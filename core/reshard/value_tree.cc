@@ -191,6 +191,30 @@ Result<Value> value_of_json(std::string_view text) {
   return convert(json, 0);
 }
 
+// Depth is that of the value. NOLINTNEXTLINE(misc-no-recursion)
+Result<std::string> json_of_value(const Value& value) {
+  if (value.kind == Value::Kind::kLeaf) {
+    if (value.type.empty() && value.object == exec::ViewObject::kOwnBytes) return value.json;
+    return unimplemented("a value that JSON does not say");
+  }
+  const bool is_list = value.kind == Value::Kind::kList;
+  const bool is_map = !is_list && std::ranges::any_of(value.members, [](const auto& member) {
+    return member.first.kind != PathPartKind::kText || member.first.text.starts_with('$');
+  });
+  std::string json = is_list ? "[" : is_map ? "{\"$map\": [" : "{";
+  for (const auto& [part, member] : value.members) {
+    if (&member != &value.members.front().second) json += ", ";
+    SHW_ASSIGN_OR_RETURN(const std::string inner, json_of_value(member));
+    const std::string key = part.kind == PathPartKind::kText ? dump(Json(part.text)) : part.text;
+    if (is_list) {
+      json += inner;
+    } else {
+      json += is_map ? fmt::format("[{}, {}]", key, inner) : fmt::format("{}: {}", key, inner);
+    }
+  }
+  return json + (is_list ? "]" : is_map ? "]}" : "}");
+}
+
 Result<Value> value_of_pickle(std::span<const std::byte> bytes) {
   archive::PickleOptions options;
   options.file = "a nested value";

@@ -46,6 +46,8 @@ Result<Value> value_below(const exec::Checkpoint& source, const std::vector<Path
 Result<Value> value_of_pickle(std::span<const std::byte> bytes);
 // Of JSON text, tagged forms included ({"$map": ...}); INVALID_ARGUMENT for text that is none.
 Result<Value> value_of_json(std::string_view text);
+// The same the other way round. UNIMPLEMENTED for leaves that are no JSON.
+Result<std::string> json_of_value(const Value& value);
 // An entry for each leaf below the path.
 void add_entries(const Value& value, const std::vector<PathPart>& path,
                  std::vector<exec::ViewObject>* objects);

@@ -2,6 +2,8 @@
 //
 // The JSON form of a mapping. What has the wrong type or is unknown is told with its place in the
 // text; what does not fit together is found when the rules are put together.
+#include "core/state/mapping_json.h"
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -11,9 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/json_tree.h"
 #include "core/base/text.h"
-#include "core/state/mapping.h"
 
 namespace shardwright {
 namespace {
@@ -290,10 +290,14 @@ class MappingReader {
 
 }  // namespace
 
+Result<Mapping> read_mapping(JsonValueView root, std::span<const MappingParameter> parameters) {
+  return MappingReader(parameters).read(root);
+}
+
 Result<Mapping> Mapping::parse(std::string_view json,
                                std::span<const MappingParameter> parameters) {
   SHW_ASSIGN_OR_RETURN(const JsonTree tree, JsonTree::parse(json, {}));
-  return MappingReader(parameters).read(tree.root());
+  return read_mapping(tree.root(), parameters);
 }
 
 }  // namespace shardwright

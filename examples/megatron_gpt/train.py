@@ -122,7 +122,8 @@ def load(model, optimizer, folder):
     state |= {"iteration": 0}
     state = dist_checkpointing.load(state, folder)
     model.module.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
+    with torch.no_grad():  # buckets are copied into parameters, which in fp32 are the model's own
+        optimizer.load_state_dict(state["optimizer"])
     return state["iteration"]
 
 

@@ -28,8 +28,9 @@ enum { SHW_OPTIMIZER_FULLY_RESHARDABLE = 0, SHW_OPTIMIZER_DP_RESHARDABLE = 1 };
 
 /* Options of a reshard; zero is the default. The parallel sizes are those of the target job, 0 =
  * as in the source (data_parallel: 1). `job` is the same as JSON text, which the sizes that are not
- * 0 win over; `map` is JSON text that says what lies where in buckets, where contents do not tell
- * it (docs/megatron.md); NULL = none. The others as in shw_convert_options.
+ * 0 win over; `map` is JSON text that says what no checkpoint tells: what lies where in buckets,
+ * rules of a mapping, when new buckets are full (docs/megatron.md); NULL = none. The others as in
+ * shw_convert_options.
  * Since: 0.1 unstable */
 typedef struct shw_reshard_options {
   uint32_t struct_size;
@@ -73,8 +74,9 @@ SHW_API void shw_reshard_options_init(shw_reshard_options* options,
  * Threads: any
  * Blocks: io
  * Owns: out
- * Errors: as shw_convert, and FAILED_PRECONDITION (a bucket of which nothing proves what lies in
- *   it; buckets to be kept for a job of another shape)
+ * Errors: as shw_convert; INVALID_ARGUMENT for rules that do not fit, with the detail `rule`;
+ *   FAILED_PRECONDITION (a bucket of which nothing proves what lies in it; buckets to be made over
+ *   which something decides that is not known)
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status
 shw_reshard(shw_context* context, shw_storage* SHW_NULLABLE source_storage, const char* source,

@@ -48,6 +48,32 @@ TEST_F(ReshardProgram, TakesAJobAndAMapFromFiles) {
   EXPECT_HAS(run("reshard '" + source_ + "' other --to nowhere.json").err, "nowhere.json");
 }
 
+TEST_F(ReshardProgram, StoresUnderTheRulesOfAMap) {
+  std::ofstream(path("map.json")) << R"({"mapping": {"schema": 1, "rules": [
+    {"match": "output_layer.weight", "steps": [{"pad": {"axis": 0, "size": 192, "real": 128}}]}]}})";
+  const Outcome made = run("reshard '" + source_ + "' copy --tp 1 --map map.json");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_HAS(run("ls copy").out, "192");
+  std::ofstream(path("idle.json")) << R"({"mapping": {"schema": 1, "rules": [{"match": "no"}]}})";
+  const Outcome idle = run("reshard '" + source_ + "' other --tp 1 --map idle.json");
+  EXPECT_EQ(idle.code, 2);
+  EXPECT_HAS(idle.err, "rule 1 ('no')");
+  EXPECT_FALSE(std::filesystem::exists(path("other")));
+}
+
+TEST_F(ReshardProgram, MakesBucketsForAnotherShape) {
+  const std::string call =
+      "reshard '" + source_ + "' copy --tp 1 --dp 2 --optimizer dp_reshardable";
+  const Outcome unknown = run(call);
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_HAS(unknown.err, "bucket_size");
+  std::ofstream(path("map.json")) << R"({"bucket_size": null})";
+  const Outcome made = run(call + " --map map.json");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_HAS(made.out, "1 buckets were made");
+  EXPECT_HAS(run("ls copy").out, "bucket_idx_0.exp_avg");
+}
+
 TEST_F(ReshardProgram, SaysWhatDoesNotFit) {
   const Outcome odd = run("reshard '" + source_ + "' copy --tp 3");
   EXPECT_EQ(odd.code, 2);

@@ -13,6 +13,7 @@
 
 #include "core/reshard/argument_sizes.h"
 #include "core/reshard/assign_buckets.h"
+#include "core/reshard/reshard_map.h"
 #include "core/reshard/target_job.h"
 #include "core/reshard/value_tree.h"
 
@@ -107,8 +108,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 6) {
     case 0: {
-      const auto places = read_map(text);
-      check(places.ok() || !places.status().message().empty());
+      const auto map = read_map(text);
+      check(map.ok() || !map.status().message().empty());
       break;
     }
     case 1: {

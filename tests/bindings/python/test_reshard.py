@@ -35,6 +35,17 @@ def test_the_job_is_said_as_a_mapping_or_as_text(tmp_path):
     assert len(list((tmp_path / "a").glob("*.distcp"))) == 4
 
 
+def test_a_map_pads_and_makes_buckets(tmp_path):
+    pad = {"pad": {"axis": 0, "size": 192, "real": 128}}
+    rules = [{"match": "output_layer.weight", "steps": [pad]}, {"match": "*word_embeddings.weight", "steps": [pad]}]
+    shardwright.reshard(GOLDEN / "gpt_tp2dp2_bf16" / "ckpt", tmp_path / "t", tensor_parallel=1, data_parallel=2,
+                        optimizer="dp_reshardable", map={"bucket_size": 4000, "mapping": {"schema": 1, "rules": rules}})
+    with shardwright.open(tmp_path / "t") as checkpoint:
+        assert checkpoint["output_layer.weight"].shape == (192, 16)
+        buckets = [name for name in checkpoint if name.startswith("optimizer.") and name.endswith(".exp_avg")]
+    assert len(buckets) > 1
+
+
 def test_a_dry_run_writes_nothing(tmp_path):
     report = shardwright.reshard(GOLDEN / "moe_ep2" / "ckpt", tmp_path / "t", expert_parallel=1, dry_run=True)
     assert any("nothing was written" in note for note in report.notes)
@@ -50,7 +61,8 @@ def test_a_dry_run_writes_nothing(tmp_path):
     ({"map": {"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w", "offsets": [0], "sizes": [1]}]}]}},
      shardwright.InvalidArgumentError, "no such bucket"),
     ({"optimizer": "other"}, shardwright.InvalidArgumentError, "fully_reshardable"),
-    ({"optimizer": "dp_reshardable", "tensor_parallel": 1}, shardwright.FailedPreconditionError, "buckets"),
+    ({"optimizer": "dp_reshardable", "tensor_parallel": 1}, shardwright.FailedPreconditionError, "bucket_size"),
+    ({"map": {"mapping": {"schema": 1, "rules": [{"match": "nothing"}]}}}, shardwright.InvalidArgumentError, "rule 1"),
     ({"unknown": 1}, shardwright.InvalidArgumentError, "unknown"),
 ])
 def test_what_does_not_fit_is_refused_before_anything_is_written(tmp_path, options, kind, words):

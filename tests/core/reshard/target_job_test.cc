@@ -39,29 +39,5 @@ TEST(TargetJob, SizesAreBounded) {
                  "dp is");
 }
 
-TEST(Map, SaysWhatLiesInBuckets) {
-  const auto places = read_map(
-      R"({"buckets": [{"bucket": "b", "begin": 64,
-          "parts": [{"tensor": "w", "offsets": [0, 2], "sizes": [4, 2]}]}]})");
-  ASSERT_TRUE(places.ok()) << places.status().to_string();
-  ASSERT_EQ(places->size(), 1U);
-  EXPECT_EQ((*places)[0].bucket, "b");
-  EXPECT_EQ((*places)[0].begin, 64);
-  EXPECT_EQ((*places)[0].parts[0].second, (Box{{0, 2}, {4, 2}}));
-  EXPECT_TRUE(read_map("{}")->empty());
-}
-
-TEST(Map, SaysWhereItIsWrong) {
-  for (const char* text :
-       {"1", R"({"other": []})", R"({"buckets": 1})", R"({"buckets": [1]})",
-        R"({"buckets": [{"bucket": "b", "begin": -1, "parts": [1]}]})",
-        R"({"buckets": [{"bucket": 1, "begin": 0, "parts": [1]}]})",
-        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": []}]})",
-        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w"}]}]})",
-        R"({"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w", "offsets": [-1],
-            "sizes": [1]}]}]})"})
-    EXPECT_FAILURE(read_map(text).status(), StatusCode::kInvalidArgument, "line ");
-}
-
 }  // namespace
 }  // namespace shardwright::reshard::test

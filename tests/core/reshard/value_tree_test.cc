@@ -37,6 +37,18 @@ TEST(ValueTree, KeepsIntegerKeys) {
   EXPECT_EQ(entries_of(*value)[1].first, R"(["common",1])");
 }
 
+TEST(ValueTree, IsJsonAgain) {
+  for (const char* text : {R"({"a": [1, {"b": 2.5}], "c": {"$tuple":[3,4]}, "d": {}})",
+                           R"([{"$map": [[0, "x"], ["k", []]]}])"}) {
+    const auto json = json_of_value(*value_of_json(text));
+    ASSERT_TRUE(json.ok());
+    EXPECT_EQ(*json, text);
+  }
+  Value pickle = Value::leaf("...");
+  pickle.type = "application/python-pickle";
+  EXPECT_FAILURE(json_of_value(pickle).status(), StatusCode::kUnimplemented);
+}
+
 TEST(ValueTree, SetsAndFinds) {
   Value dict = Value::dict();
   dict.set("a", Value::leaf("1"));

@@ -38,7 +38,8 @@ pub struct ReshardOptions {
     pub optimizer: OptimizerLayout,
     /// The target job as JSON text; sizes that are not 0 win over it.
     pub job: Option<String>,
-    /// What lies where in buckets, as JSON text, where contents do not tell it.
+    /// What no checkpoint tells, as JSON text: what lies where in buckets, rules of a mapping, when
+    /// buckets are full.
     pub map: Option<String>,
     /// Everything is proved and nothing is written.
     pub dry_run: bool,

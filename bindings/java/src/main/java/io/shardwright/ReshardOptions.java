@@ -109,7 +109,7 @@ public final class ReshardOptions {
     }
 
     /**
-     * What lies where in buckets, as JSON text, where contents do not tell it; null = none.
+     * What no checkpoint tells, as JSON text: what lies where in buckets, rules of a mapping, when buckets are full; null = none.
      *
      * @param value the value
      * @return this
