@@ -34,6 +34,17 @@ struct KernelShare {
 
 namespace {
 
+// Rounds once, also from a double to 16 bits, on the way to which it is a float.
+template <typename Target, typename Sum>
+SHW_NUMBER_FUNCTION typename Target::Stored encode_number(Sum value) {
+  constexpr bool kHasFewerBits = sizeof(typename Target::Stored) < sizeof(typename Target::Sum);
+  if constexpr (kHasFewerBits && sizeof(Sum) > sizeof(typename Target::Sum)) {
+    return Target::encode(shardwright::internal::sticky_float(value));
+  } else {
+    return Target::encode(static_cast<typename Target::Sum>(value));
+  }
+}
+
 // Sum: float, or double where one of the numbers is.
 template <typename Source, typename Target, typename Sum>
 SHW_NUMBER_FUNCTION void copy_share(const KernelCopy& copy, const KernelShare& share) {
@@ -48,7 +59,7 @@ SHW_NUMBER_FUNCTION void copy_share(const KernelCopy& copy, const KernelShare& s
       auto value = static_cast<Sum>(Source::decode(source[column]));
       if (copy.scale != 1) value = canonical(value * scale);
       if (copy.adds) value = canonical(static_cast<Sum>(Target::decode(target[column])) + value);
-      target[column] = Target::encode(static_cast<typename Target::Sum>(value));
+      target[column] = encode_number<Target>(value);
     }
   }
 }
