@@ -136,7 +136,7 @@ pub struct UnitOptions {
     pub reshard_after_forward: Reshard,
     /// What a parameter without a gradient adds.
     pub unused: Unused,
-    /// Shards and their gradients lie in memory of the host.
+    /// Shards and their gradients stay in memory of the host, so that slices reach them on every device.
     pub offload: bool,
 }
 }
