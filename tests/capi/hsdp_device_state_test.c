@@ -250,7 +250,7 @@ static void a_copy_that_fails_commits_nothing_and_names_the_tensor(void) {
     CHECK_FAILS(shw_save(trainer.context, state, NULL, path, NULL, NULL, &report, &error),
                 SHW_UNAVAILABLE, good == 0 ? "tensor model." : "device 'apart in C'");
     CHECK_FAILS(shw_checkpoint_open(trainer.context, NULL, path, NULL, &checkpoint, &error),
-                SHW_NOT_FOUND, "");
+                SHW_NOT_FOUND, "loose");
   }
   atomic_store(&copies_left, INT32_MAX);
   save_at(trainer.context, state, path);
