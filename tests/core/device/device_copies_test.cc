@@ -85,12 +85,14 @@ class DeviceCopies : public testing::TestWithParam<Place> {
   Device& device() { return *matrix_.window.device; }
 };
 
+std::string name_of_place(const testing::TestParamInfo<Place>& each) {
+  if (each.param == Place::kHost) return "Host";
+  return each.param == Place::kGuarded ? "Guarded" : "Reached";
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, DeviceCopies,
                          testing::Values(Place::kHost, Place::kGuarded, Place::kReached),
-                         [](const auto& each) {
-                           const char* const names[] = {"Host", "Guarded", "Reached"};
-                           return std::string(names[static_cast<size_t>(each.param)]);
-                         });
+                         name_of_place);
 
 TEST_P(DeviceCopies, GatherGivesAnyRunOfThePackedBytes) {
   for (const size_t begin : {size_t{0}, size_t{1}, size_t{115}, size_t{4000}}) {
