@@ -16,7 +16,7 @@
 namespace shardwright::test {
 namespace {
 
-constexpr uint64_t kMostTurns = 200;  // that others get before a lane goes on
+constexpr uint64_t kMostTurns = 4;  // that others get before a lane goes on
 
 class LateDevice final : public WrappedDevice {
  public:
@@ -55,7 +55,7 @@ class LateLanes : public testing::Test {
     number_ = random_.next();
   }
   void expect_same_bits(TrainingCase plan) {
-    plan.steps = 4;
+  plan.steps = 3;
     plan.wrap_device = [this](std::shared_ptr<device::LaneDevice> inner) {
       return std::make_shared<LateDevice>(std::move(inner), number_++);
     };

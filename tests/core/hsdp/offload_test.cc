@@ -56,7 +56,6 @@ TEST(Offload, T13SumsOfSeveralMicroBatches) {
     TrainingCase plan = offloaded_over(2, 2);
     plan.micro_batches = 3;
     plan.accumulation = each;
-    plan.settings.operation = hsdp::GradientOperation::kSum;
     expect_trains_like_one_process(plan);
   }
 }
