@@ -29,10 +29,6 @@ struct View {
   std::shared_ptr<const void> owner{};  // of the bytes, where it is not the unit
 };
 
-device::DeviceNumber place_of(const HsdpUnitImpl& unit) {
-  return device_of_unit(unit).number();
-}
-
 Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
   const LentParameter& lent = unit.parameters[index];
   const bool is_whole = view == SHW_HSDP_VIEW_FULL;
@@ -40,7 +36,7 @@ Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
             DType::kInvalid,
             is_whole ? &lent.global_shape : &lent.box.sizes,
             is_whole ? &lent.global_strides : &lent.local_strides,
-            place_of(unit),
+            {},
             {}};
   Result<hsdp::ParameterView> found = view == SHW_HSDP_VIEW_LOCAL  ? unit.unit->local(index)
                                       : view == SHW_HSDP_VIEW_FULL ? unit.unit->full(index)
@@ -48,6 +44,7 @@ Result<View> view_of_parameter(HsdpUnitImpl& unit, int32_t view, size_t index) {
   SHW_RETURN_IF_ERROR(found.status());
   made.bytes = found->bytes;
   made.dtype = found->dtype;
+  made.place = found->place;
   made.owner = std::move(found->owner);
   return made;
 }
@@ -69,7 +66,7 @@ Result<shw_tensor> described_view(HsdpUnitImpl& unit, int32_t view, size_t index
   if (view == SHW_HSDP_VIEW_GRAD && !unit.unit->has_gradient(index)) {
     const LentParameter& lent = unit.parameters[index];
     return tensor_of_view(
-        {{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides, place_of(unit), {}});
+        {{}, DType::kInvalid, &lent.box.sizes, &lent.local_strides, unit.unit->shard_place(), {}});
   }
   SHW_ASSIGN_OR_RETURN(const View made, view_of_parameter(unit, view, index));
   return tensor_of_view(made);

@@ -72,7 +72,7 @@
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_to_all_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_context_(plugins|open_(storage|collective|device))$";
+%rename("$ignore", regextarget=1) "^shw_context_(plugins|open_(storage|collective))$";
 /* Tables of functions, memory of the host and lists of handles: bindings/java/native has them. */
 %ignore shw_communicator_create;
 %rename("$ignore", regextarget=1) "^shw_communicator_(all_gather|all_to_all|reduce_scatter|all_reduce|broadcast|barrier)$";

@@ -15,6 +15,7 @@
 #include "core/base/result.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/strided_window.h"
+#include "core/tensor/window_access.h"
 
 namespace shardwright::device {
 
@@ -26,6 +27,7 @@ struct DeviceWindow {
   StridedWindow elements;
   int32_t device_id = 0;
   uint64_t stream = 0;  // where the host has put work on this memory; 0 = none
+  WindowAccess* access = nullptr;  // not owned; of memory that only this one reaches
 };
 
 // All calls come from any thread, several at once, also for one tensor (for different bytes where

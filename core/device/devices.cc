@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/device/host/host_device.h"
+#include "core/device/reached_device.h"
 #include "core/tensor/tensor_view.h"
 
 namespace shardwright::device {
@@ -47,7 +48,7 @@ Status with_tensor(Status status, std::string_view doing, std::string_view name)
       .with_detail("tensor", name);
 }
 
-Devices::Devices() : host_(make_host_device()) {
+Devices::Devices() : host_(make_host_device()), reached_(make_reached_device()) {
   for (size_t type = 0; type < kTypes; ++type) {
     if (device_is_host_accessible(static_cast<int32_t>(type))) by_type_[type] = host_.get();
   }
@@ -75,31 +76,39 @@ Device* Devices::find(int32_t type) const {
                                                          : by_type_[static_cast<size_t>(type)];
 }
 
-Status Devices::check_readable(const TensorSpan& tensor, std::string_view name) const {
-  if (find(tensor.device_type) != nullptr) return {};
+Device* Devices::find(const TensorSpan& tensor, const WindowAccess* access) const {
+  return access != nullptr ? reached_.get() : find(tensor.device_type);
+}
+
+Status Devices::check_readable(const TensorSpan& tensor, std::string_view name,
+                               const WindowAccess* access) const {
+  if (find(tensor, access) != nullptr) return {};
   return not_here(tensor, name, "copy it to host memory and give the copy");
 }
 
-Status Devices::check_writable(const TensorSpan& tensor, std::string_view name) const {
-  if (find(tensor.device_type) == nullptr)
+Status Devices::check_writable(const TensorSpan& tensor, std::string_view name,
+                               const WindowAccess* access) const {
+  if (find(tensor, access) == nullptr)
     return not_here(tensor, name, "load into host memory and copy it from there");
   if (!tensor.read_only) return {};
   return invalid_argument(fmt::format("the memory for tensor {} is read-only", escape_text(name)))
       .with_detail("tensor", name);
 }
 
-Result<DeviceWindow> Devices::place(const TensorSpan& tensor, StridedWindow elements) const {
-  Device* const device = find(tensor.device_type);
+Result<DeviceWindow> Devices::place(const TensorSpan& tensor, StridedWindow elements,
+                                    WindowAccess* access) const {
+  Device* const device = find(tensor, access);
   if (device == nullptr) {
     return unimplemented(fmt::format("nothing in this build can reach {}",
                                      device_text(tensor.device_type, tensor.device_id)));
   }
-  return DeviceWindow{device, std::move(elements), tensor.device_id, tensor.stream};
+  return DeviceWindow{device, std::move(elements), tensor.device_id, tensor.stream, access};
 }
 
 Result<DeviceWindow> Devices::piece_window(const State& state, size_t tensor, size_t piece) const {
   SHW_ASSIGN_OR_RETURN(StridedWindow elements, state.piece_window(tensor, piece));
-  return place(state.tensors()[tensor].local, std::move(elements));
+  const TensorSpan local = state.tensors()[tensor].local;
+  return place(local, std::move(elements), state.access_to(local));
 }
 
 }  // namespace shardwright::device

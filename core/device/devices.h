@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Devices: which Device has which memory, by the device numbers of DLPack; host memory is always
-// among them. The table of a runtime. Immutable, thread-safe.
+// among them, and what a state brings an access for. The table of a runtime. Immutable,
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -38,14 +39,21 @@ class Devices {
   // Null where there is none.
   Device* find(int32_t type) const;
 
+  // Of this tensor: by the access that its state has to its memory, if there is one, else by where
+  // it lies. Null where there is none.
+  Device* find(const TensorSpan& tensor, const WindowAccess* access) const;
+
   // UNIMPLEMENTED naming the tensor, its device and what to do where there is none for it; then
-  // nothing can read it, or write it.
-  Status check_readable(const TensorSpan& tensor, std::string_view name) const;
+  // nothing can read it, or write it. access: see find.
+  Status check_readable(const TensorSpan& tensor, std::string_view name,
+                        const WindowAccess* access = nullptr) const;
   // Also INVALID_ARGUMENT for read-only memory.
-  Status check_writable(const TensorSpan& tensor, std::string_view name) const;
+  Status check_writable(const TensorSpan& tensor, std::string_view name,
+                        const WindowAccess* access = nullptr) const;
 
   // A window of the tensor's memory. UNIMPLEMENTED where no device has it.
-  Result<DeviceWindow> place(const TensorSpan& tensor, StridedWindow elements) const;
+  Result<DeviceWindow> place(const TensorSpan& tensor, StridedWindow elements,
+                             WindowAccess* access = nullptr) const;
   // Window of the memory of a piece of a tensor, shaped like the piece's box; failures also those
   // of State::piece_window.
   Result<DeviceWindow> piece_window(const State& state, size_t tensor, size_t piece) const;
@@ -56,6 +64,7 @@ class Devices {
   Devices();
 
   std::unique_ptr<Device> host_;
+  std::unique_ptr<Device> reached_;  // of memory that comes with an access
   std::vector<std::shared_ptr<Device>> others_;  // co-owned with whoever made them
   std::array<Device*, kTypes> by_type_{};
 };

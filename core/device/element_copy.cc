@@ -24,12 +24,9 @@ uint64_t element_bytes(DType dtype) {
   return static_cast<uint64_t>(dtype_bits(dtype)) / 8;
 }
 
-bool is_narrow_float(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBfloat16 || dtype == DType::kFloat32;
-}
-
-bool is_float64_pair(DType one, DType other) {
-  return one == DType::kFloat64 && (other == DType::kFloat64 || other == DType::kFloat32);
+bool is_number(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBfloat16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat64;
 }
 
 // Bytes from the first element of the first run to the end of the last one.
@@ -79,8 +76,7 @@ Status check_element_copy(const ElementCopy& copy) {
   const DType to = copy.target_dtype;
   const bool is_there = copies_bytes(copy)
                             ? dtype_bits(from) >= 8 && dtype_bits(from) % 8 == 0
-                            : (is_narrow_float(from) && is_narrow_float(to)) ||
-                                  is_float64_pair(from, to) || is_float64_pair(to, from);
+                            : is_number(from) && is_number(to);
   if (!is_there)
     return unimplemented(fmt::format("elements of {} are not {} those of {} by a device",
                                      dtype_name(from), copy.adds ? "added to" : "made",

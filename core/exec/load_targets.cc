@@ -13,9 +13,12 @@
 namespace shardwright::exec::internal {
 namespace {
 
-Status check_cast(const device::Devices& devices, const TensorRef& entry, DType stored) {
-  const device::Device* const device = devices.find(entry.local.device_type);
-  if (device == nullptr) return devices.check_writable(entry.local, entry.name);
+Status check_cast(const device::Devices& devices, const State& state, size_t tensor,
+                  DType stored) {
+  const TensorRef entry = state.tensors()[tensor];
+  const WindowAccess* const access = state.access_to(entry.local);
+  const device::Device* const device = devices.find(entry.local, access);
+  if (device == nullptr) return devices.check_writable(entry.local, entry.name, access);
   if (device->casts(stored, entry.local.dtype)) return {};
   return unimplemented(
              fmt::format("tensor {} is stored as {} and wanted as {}; this cast is not supported",
@@ -62,21 +65,23 @@ Status check_apart(const TensorRef& entry) {
 Status check_targets(const device::Devices& devices, const plan::LoadPlan& plan,
                      const State& state) {
   for (const plan::CastNote& note : plan.casts) {
-    SHW_RETURN_IF_ERROR(check_cast(devices, state.tensors()[note.entry], note.stored));
+    SHW_RETURN_IF_ERROR(check_cast(devices, state, note.entry, note.stored));
   }
   std::vector<bool> checked(state.tensors().size(), false);  // a tensor may have many reads
   const auto check = [&](uint32_t index) -> Status {
     if (checked[index]) return {};
     checked[index] = true;
     const TensorRef entry = state.tensors()[index];
-    SHW_RETURN_IF_ERROR(devices.check_writable(entry.local, entry.name));
+    SHW_RETURN_IF_ERROR(
+        devices.check_writable(entry.local, entry.name, state.access_to(entry.local)));
     return check_apart(entry);
   };
   for (size_t i = 0; i < plan.reads.size(); ++i)
     SHW_RETURN_IF_ERROR(check(plan.reads.key(i).entry));
   for (const plan::ShapeNote& note : plan.shapes) SHW_RETURN_IF_ERROR(check(note.entry));
   for (const ZeroedMemory& zeroed : state.zeroed())
-    SHW_RETURN_IF_ERROR(devices.check_writable(zeroed.memory, zeroed.name));
+    SHW_RETURN_IF_ERROR(
+        devices.check_writable(zeroed.memory, zeroed.name, state.access_to(zeroed.memory)));
   return {};
 }
 
@@ -103,7 +108,7 @@ Status zero_left_out(const device::Devices& devices, const State& state) {
     const Dims origin(memory.shape.size(), 0);
     SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
     SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
-                         devices.place(memory, std::move(elements)));
+                         devices.place(memory, std::move(elements), state.access_to(memory)));
     SHW_RETURN_IF_ERROR(
         device::with_tensor(window.device->fill_zero(window), "clearing", zeroed.name));
   }

@@ -55,7 +55,8 @@ Result<std::vector<device::DeviceWindow>> windows_of(const device::Devices& devi
   const std::span<const int64_t> origin = PieceList::whole(entry.local.shape).offsets(0);
   SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(entry.local, origin, entry.local.shape));
   SHW_ASSIGN_OR_RETURN(device::DeviceWindow window,
-                       devices.place(entry.local, std::move(elements)));
+                       devices.place(entry.local, std::move(elements),
+                                     state.access_to(entry.local)));
   windows.push_back(std::move(window));
   return windows;
 }
@@ -63,7 +64,8 @@ Result<std::vector<device::DeviceWindow>> windows_of(const device::Devices& devi
 Status place_tensor(const device::Devices& devices, const State& state, size_t tensor,
                     Staging* staging) {
   const TensorRef entry = state.tensors()[tensor];
-  SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name));
+  SHW_RETURN_IF_ERROR(
+      devices.check_readable(entry.local, entry.name, state.access_to(entry.local)));
   SHW_ASSIGN_OR_RETURN(const std::vector<device::DeviceWindow> windows,
                        windows_of(devices, state, tensor));
   uint64_t bytes = 0;

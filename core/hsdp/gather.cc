@@ -16,12 +16,19 @@ Result<std::unique_ptr<Gather>> Gather::start(Runtime& runtime, Channel& channel
   SHW_ASSIGN_OR_RETURN(memory.gathered, runtime.memory().acquire(
                                             BufferKind::kGathered, source.call.unit,
                                             part_bytes * static_cast<uint64_t>(channel.size())));
+  if (source.is_offloaded) {
+    SHW_ASSIGN_OR_RETURN(memory.uploaded, runtime.memory().acquire(BufferKind::kCastStaging,
+                                                                   source.call.unit, part.size()));
+    SHW_RETURN_IF_ERROR(runtime.work().upload(part, memory.uploaded.bytes()));
+    part = memory.uploaded.bytes();
+  }
   if (source.stored != source.call.dtype) {
     SHW_ASSIGN_OR_RETURN(memory.staging, runtime.memory().acquire(BufferKind::kCastStaging,
                                                                   source.call.unit, part_bytes));
     SHW_RETURN_IF_ERROR(
-        runtime.work().cast(source.stored, source.part, source.call.dtype, memory.staging.bytes()));
+        runtime.work().cast(source.stored, part, source.call.dtype, memory.staging.bytes()));
     part = memory.staging.bytes();
+    memory.uploaded = Buffer();
   }
   ChannelCall call = source.call;
   call.memory = gather->memory_;
@@ -50,6 +57,7 @@ Result<bool> Gather::wait(int64_t timeout_ns) {
     step_ = LaneStep();
     work_.reset();
   }
+  memory_->uploaded = Buffer();
   memory_->staging = Buffer();
   return true;
 }

@@ -24,6 +24,7 @@ struct GatherSource {
   DType stored = DType::kInvalid;      // of part; a cast comes first where it is another one
   std::span<const std::byte> part;     // stays as it is until the gather has ended
   std::shared_ptr<const void> memory;  // of part; co-owned by the transport
+  bool is_offloaded = false;           // part lies with the host, and is uploaded first
 };
 
 class Gather {
@@ -44,6 +45,7 @@ class Gather {
  private:
   struct Memory {
     std::shared_ptr<const void> source;
+    Buffer uploaded;
     Buffer staging;
     Buffer gathered;
   };

@@ -56,7 +56,8 @@ Status GlobalNorm::add(GroupGradients& gradients) {
   double* const total = gradients.group().is_replicated() ? &whole_ : &sharded_;
   const std::span<const std::byte> all = gradients.shard_gradients();
   Runtime& runtime = *gradients.group().owner().runtime;
-  if (runtime.device().is_host() || all.empty()) return add_elements(dtype, all, total);
+  if (gradients.group().home().work->is_host() || all.empty())
+    return add_elements(dtype, all, total);
   SHW_ASSIGN_OR_RETURN(const Buffer here, runtime.pinned().acquire(
                                               BufferKind::kLanding, gradients.group().owner().unit,
                                               std::min(all.size(), kDownloadBytes)));

@@ -49,12 +49,14 @@ Status GroupGradients::set_trained(const std::vector<bool>& members) {
   } else {
     const DTypePolicy& dtypes = group_.dtypes();
     if (partial_) {
-      SHW_ASSIGN_OR_RETURN(Buffer moved, spread(*trained_, partial_.bytes(), dtypes.reduce, *next));
+      SHW_ASSIGN_OR_RETURN(Buffer moved,
+                           spread(*trained_, travelling_sum(partial_.bytes()), *next));
       if (moved) partial_ = std::move(moved);
     }
     if (gradient_) {
-      SHW_ASSIGN_OR_RETURN(Buffer moved,
-                           spread(*trained_, gradient_->bytes(), dtypes.gradient, *next));
+      SHW_ASSIGN_OR_RETURN(
+          Buffer moved,
+          spread(*trained_, {gradient_->bytes(), dtypes.gradient, group_.home()}, *next));
       if (moved) SHW_RETURN_IF_ERROR(keep_gradient(std::move(moved)));
     }
   }
@@ -120,25 +122,31 @@ Status GroupGradients::pack(const GradientSet& set, std::span<std::byte> packed)
   return {};
 }
 
+GroupGradients::Sum GroupGradients::travelling_sum(std::span<std::byte> bytes) const {
+  return {bytes, group_.dtypes().reduce, group_.owner().runtime->shard_home(false)};
+}
+
 // The parameters of both sets, where `to` has them; zero elsewhere. No buffer: they have the same
 // place in every set, and `sum` itself is now as it would be.
-Result<Buffer> GroupGradients::spread(const GradientSet& from, std::span<std::byte> sum,
-                                      DType dtype, const GradientSet& to) {
+Result<Buffer> GroupGradients::spread(const GradientSet& from, const Sum& sum,
+                                      const GradientSet& to) {
+  const int32_t rank = group_.shard_rank();
+  device::MemoryWork& work = *sum.home.work;
   if (group_.layout().mode() == LayoutMode::kRagged && !group_.is_replicated()) {
-    SHW_RETURN_IF_ERROR(Packer(*to.layout, dtype, &work()).zero_padding(group_.shard_rank(), sum));
+    SHW_RETURN_IF_ERROR(Packer(*to.layout, sum.dtype, &work).zero_padding(rank, sum.bytes));
     return Buffer();
   }
-  const uint64_t bytes = sum_bytes(to) / width(group_.dtypes().reduce) * width(dtype);
-  SHW_ASSIGN_OR_RETURN(Buffer result, group_.owner().runtime->memory().acquire(
-                                          BufferKind::kScattered, group_.owner().unit, bytes));
-  SHW_RETURN_IF_ERROR(work().zero(result.bytes()));
-  const Packer source(*from.layout, dtype);
-  const Packer target(*to.layout, dtype);
+  const uint64_t bytes = sum_bytes(to) / width(group_.dtypes().reduce) * width(sum.dtype);
+  SHW_ASSIGN_OR_RETURN(Buffer result, sum.home.memory->acquire(BufferKind::kScattered,
+                                                               group_.owner().unit, bytes));
+  SHW_RETURN_IF_ERROR(work.zero(result.bytes()));
+  const Packer source(*from.layout, sum.dtype);
+  const Packer target(*to.layout, sum.dtype);
   for (size_t each = 0; each < group_.size(); ++each) {
     if (!from.members[each] || !to.members[each]) continue;
     SHW_RETURN_IF_ERROR(
-        work().copy(source.local(each, group_.shard_rank(), std::span<const std::byte>(sum)),
-                    target.local(each, group_.shard_rank(), result.bytes())));
+        work.copy(source.local(each, rank, std::span<const std::byte>(sum.bytes)),
+                  target.local(each, rank, result.bytes())));
   }
   return result;
 }
@@ -146,7 +154,7 @@ Result<Buffer> GroupGradients::spread(const GradientSet& from, std::span<std::by
 Status GroupGradients::add_partial(const GradientSet& set, Buffer sum) {
   if (trained_ == nullptr) return {};  // frozen meanwhile
   if (set.layout != trained_->layout) {
-    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, sum.bytes(), group_.dtypes().reduce, *trained_));
+    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, travelling_sum(sum.bytes()), *trained_));
     if (moved) sum = std::move(moved);
   }
   if (partial_) {
@@ -173,25 +181,50 @@ Result<Buffer> GroupGradients::join_partial(GradientSetPtr* set, Buffer sum) {
   return result;
 }
 
+// In the gradient dtype, where the sum lies.
+Result<Buffer> GroupGradients::as_gradient(Buffer sum) {
+  const DTypePolicy& dtypes = group_.dtypes();
+  if (dtypes.reduce == dtypes.gradient) {
+    SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kShardGradient));
+    return sum;
+  }
+  const uint64_t bytes = sum.bytes().size() / width(dtypes.reduce) * width(dtypes.gradient);
+  SHW_ASSIGN_OR_RETURN(Buffer cast, group_.owner().runtime->memory().acquire(
+                                        BufferKind::kShardGradient, group_.owner().unit, bytes));
+  SHW_RETURN_IF_ERROR(work().cast(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
+  return cast;
+}
+
+// A gradient of an offloaded shard, where that lies. It is there when this returns: the host goes
+// on with it.
+Result<Buffer> GroupGradients::bring_home(Buffer gradient) {
+  SHW_ASSIGN_OR_RETURN(Buffer here, group_.home().memory->acquire(BufferKind::kShardGradient,
+                                                                  group_.owner().unit,
+                                                                  gradient.bytes().size()));
+  SHW_RETURN_IF_ERROR(work().download(gradient.bytes(), here.bytes()));
+  SHW_RETURN_IF_ERROR(work().finish());
+  return here;
+}
+
 Status GroupGradients::add_to_shard(const GradientSet& set, Buffer sum) {
   if (trained_ == nullptr) return {};  // frozen meanwhile
   const DTypePolicy& dtypes = group_.dtypes();
   if (set.layout != trained_->layout) {
-    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, sum.bytes(), dtypes.reduce, *trained_));
+    SHW_ASSIGN_OR_RETURN(Buffer moved, spread(set, travelling_sum(sum.bytes()), *trained_));
     if (moved) sum = std::move(moved);
   }
-  if (gradient_) {
+  const bool offloads = group_.owner().offloads;
+  if (gradient_ && !offloads) {
     SHW_RETURN_IF_ERROR(
         work().add_cast(dtypes.reduce, sum.bytes(), dtypes.gradient, gradient_->bytes()));
-  } else if (dtypes.reduce == dtypes.gradient) {
-    SHW_RETURN_IF_ERROR(sum.retag(BufferKind::kShardGradient));
-    SHW_RETURN_IF_ERROR(keep_gradient(std::move(sum)));
   } else {
-    const uint64_t bytes = sum.bytes().size() / width(dtypes.reduce) * width(dtypes.gradient);
-    SHW_ASSIGN_OR_RETURN(Buffer cast, group_.owner().runtime->memory().acquire(
-                                          BufferKind::kShardGradient, group_.owner().unit, bytes));
-    SHW_RETURN_IF_ERROR(work().cast(dtypes.reduce, sum.bytes(), dtypes.gradient, cast.bytes()));
-    SHW_RETURN_IF_ERROR(keep_gradient(std::move(cast)));
+    SHW_ASSIGN_OR_RETURN(Buffer gradient, as_gradient(std::move(sum)));
+    if (offloads) {
+      SHW_ASSIGN_OR_RETURN(gradient, bring_home(std::move(gradient)));
+    }
+    SHW_RETURN_IF_ERROR(gradient_ ? group_.home().work->add_to(dtypes.gradient, gradient.bytes(),
+                                                               gradient_->bytes())
+                                  : keep_gradient(std::move(gradient)));
   }
   join(set.members, &in_gradient_);
   return {};

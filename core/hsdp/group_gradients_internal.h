@@ -72,8 +72,16 @@ class GroupGradients {
   void clear_shard_gradient();
 
  private:
-  Result<Buffer> spread(const GradientSet& from, std::span<std::byte> sum, DType dtype,
-                        const GradientSet& to);
+  // Elements of a gradient, one rank's.
+  struct Sum {
+    std::span<std::byte> bytes;
+    DType dtype = DType::kInvalid;
+    Home home;
+  };
+  Sum travelling_sum(std::span<std::byte> bytes) const;
+  Result<Buffer> spread(const GradientSet& from, const Sum& sum, const GradientSet& to);
+  Result<Buffer> as_gradient(Buffer sum);
+  Result<Buffer> bring_home(Buffer gradient);
   device::MemoryWork& work() const;
   // RESOURCE_EXHAUSTED.
   Status keep_gradient(Buffer sum);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/device/lane_access.h"
 #include "core/hsdp/global_norm_internal.h"
 #include "core/hsdp/group_gradients_internal.h"
 #include "core/hsdp/runtime_internal.h"
@@ -26,11 +27,6 @@ Hsdp::~Hsdp() {
 Result<Unit*> Hsdp::create_unit(std::string name, const UnitOptions& options,
                                 const UnitSettings& settings) {
   SHW_RETURN_IF_ERROR(runtime_->check_usable());
-  if (options.offload && !runtime_->device().is_host())
-    return unimplemented(fmt::format(
-        "unit '{}' keeps its shards in memory of the host, which device '{}' does not have: make "
-        "it without offload",
-        name, runtime_->device().name()));
   auto made = std::make_unique<Unit>(*runtime_, units_.size(), std::move(name), options);
   SHW_RETURN_IF_ERROR(made->set_settings(settings));
   units_.reserve(units_.size() + 1);
@@ -101,8 +97,8 @@ Status Hsdp::scale_gradients(double factor) {
     SHW_RETURN_IF_ERROR(runtime_->finish_all_reductions());
     for (const auto& unit : units_)
       for (internal::GroupGradients* group : unit->gradients())
-        SHW_RETURN_IF_ERROR(runtime_->work().scale(group->group().dtypes().gradient, factor,
-                                                   group->shard_gradients()));
+        SHW_RETURN_IF_ERROR(group->group().home().work->scale(
+            group->group().dtypes().gradient, factor, group->shard_gradients()));
     return {};
   });
 }
@@ -132,6 +128,10 @@ const HsdpMesh& Hsdp::mesh() const {
 }
 const device::LaneDevice& Hsdp::device() const {
   return runtime_->device();
+}
+std::shared_ptr<WindowAccess> Hsdp::memory_access() const {
+  return runtime_->device().is_host() ? nullptr
+                                      : device::make_lane_access(runtime_->shared_device());
 }
 const HsdpOptions& Hsdp::options() const {
   return runtime_->options();

@@ -24,6 +24,7 @@
 #include "core/hsdp/memory_ledger.h"
 #include "core/hsdp/options.h"
 #include "core/hsdp/unit.h"
+#include "core/tensor/window_access.h"
 
 namespace shardwright::hsdp {
 
@@ -83,6 +84,8 @@ class Hsdp {
   HsdpStats stats() const;
   const HsdpMesh& mesh() const;
   const device::LaneDevice& device() const;  // has the memory of all units
+  // What states that borrow memory of the device reach it by; null where that is the host's.
+  std::shared_ptr<WindowAccess> memory_access() const;
   const HsdpOptions& options() const;
 
  private:

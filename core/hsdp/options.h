@@ -34,7 +34,9 @@ struct UnitOptions {
   DType output_dtype = DType::kInvalid;     // of the host's outputs; kept for it, not used here
   DType gradient_dtype = DType::kInvalid;   // of the shard's gradient; kInvalid = as stored
   LayoutMode layout_mode = LayoutMode::kRow;
-  bool offload = false;  // shards stay in memory of the host; where that is the device, as without
+  // Shards and their gradients lie in pinned memory of the host, and are copied to the device to be
+  // gathered; where that is the host, as without.
+  bool offload = false;
 };
 
 // May change between iterations, equally on all ranks.

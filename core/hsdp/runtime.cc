@@ -50,6 +50,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const HsdpOptions& options,
   runtime->mesh_ = std::move(mesh);
   runtime->device_ = std::move(device);
   SHW_ASSIGN_OR_RETURN(runtime->work_, device::make_memory_work(runtime->device_));
+  SHW_ASSIGN_OR_RETURN(runtime->host_work_,
+                       device::make_memory_work(device::make_host_lane_device(true)));
   runtime->memory_ = std::make_shared<UnitMemory>(runtime->device_, runtime->work_);
   runtime->pinned_ =
       std::make_shared<UnitMemory>(runtime->device_, runtime->work_, MemoryPlace::kPinned);
@@ -59,6 +61,11 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const HsdpOptions& options,
 }
 
 Runtime::~Runtime() = default;
+
+Home Runtime::shard_home(bool offloads) {
+  if (offloads) return {pinned_.get(), host_work_.get(), {}};
+  return {memory_.get(), work_.get(), device_->number()};
+}
 
 // Tasks of another device's lanes may not call it, which waiting for a transport does: what is done
 // beside the caller there is what is put on its lanes anyway.

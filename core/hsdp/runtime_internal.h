@@ -16,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/device/lane_device.h"
 #include "core/hsdp/channel_internal.h"
+#include "core/hsdp/home_internal.h"
 #include "core/hsdp/hsdp_mesh.h"
 #include "core/hsdp/options.h"
 #include "core/hsdp/schedule.h"
@@ -44,12 +45,15 @@ class Runtime {
   const HsdpOptions& options() const { return options_; }
   const HsdpMesh& mesh() const { return *mesh_; }
   device::LaneDevice& device() { return *device_; }
+  const std::shared_ptr<device::LaneDevice>& shared_device() const { return device_; }
   UnitMemory& memory() { return *memory_; }
   // On the units' memory, in the order of the calls. It has ended when a call of the host returns,
   // and when an operation of a channel is issued.
   device::MemoryWork& work() { return *work_; }
   // Of the host, for what is copied to and from the device.
   UnitMemory& pinned() { return *pinned_; }
+  // Of shards and their gradients: on the device, or, offloaded, in pinned memory.
+  Home shard_home(bool offloads);
   // Beside the caller; null where options or the device have none.
   device::Lane* lane(LaneRole role) const { return lane_of_role_[static_cast<size_t>(role)]; }
   // A unit runs; what is to be gathered ahead.
@@ -128,6 +132,7 @@ class Runtime {
   std::shared_ptr<HsdpMesh> mesh_;              // co-owned with the host
   std::shared_ptr<device::LaneDevice> device_;  // likewise
   std::shared_ptr<device::MemoryWork> work_;
+  std::shared_ptr<device::MemoryWork> host_work_;
   std::shared_ptr<UnitMemory> memory_;  // co-owned by staged communicators, like pinned_
   std::shared_ptr<UnitMemory> pinned_;
   std::vector<std::unique_ptr<device::Lane>> lanes_;

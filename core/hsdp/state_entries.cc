@@ -52,14 +52,14 @@ Status check_gradients_are_there(const Unit& unit) {
 }
 
 TensorEntry entry_of(std::string name, const ParameterSpec& spec, const ParameterView& view,
-                     device::DeviceNumber place, Box box, Layout::Ptr layout) {
+                     Box box, Layout::Ptr layout) {
   TensorEntry entry;
   entry.name = std::move(name);
   entry.kind = EntryKind::kSharded;
   entry.local.data = view.bytes.data();
   entry.local.dtype = view.dtype;
-  entry.local.device_type = place.type;
-  entry.local.device_id = place.id;
+  entry.local.device_type = view.place.type;
+  entry.local.device_id = view.place.id;
   entry.local.shape = view.shape;
   entry.global_shape = spec.shape;
   entry.pieces.push_back({std::move(box), 0});
@@ -76,7 +76,6 @@ Result<Layout::Ptr> parameter_layout(const Hsdp& context, Unit& unit, size_t par
 
 Status add_to_state(Hsdp& context, std::string_view prefix, StateContent content, State* state) {
   Layouts layouts(context);
-  const device::DeviceNumber place = context.device().number();
   std::vector<TensorEntry> entries;
   for (const auto& unit : context.units()) {
     if (!unit->is_sealed()) continue;
@@ -89,9 +88,13 @@ Status add_to_state(Hsdp& context, std::string_view prefix, StateContent content
                            gradients ? unit->gradient(each) : unit->local(each));
       SHW_ASSIGN_OR_RETURN(Box box, unit->box(each));
       SHW_ASSIGN_OR_RETURN(Layout::Ptr layout, layouts.of(*unit, spec));
-      entries.push_back(entry_of(std::string(prefix) + spec.fqn, spec, view, place, std::move(box),
+      entries.push_back(entry_of(std::string(prefix) + spec.fqn, spec, view, std::move(box),
                                  std::move(layout)));
     }
+  }
+  if (std::shared_ptr<WindowAccess> access = context.memory_access(); access != nullptr) {
+    const device::DeviceNumber there = context.device().number();
+    state->add_access({there.type, there.id, std::move(access)});
   }
   return state->add_tensors(entries);
 }

@@ -24,7 +24,8 @@ enum class StateContent : int32_t { kParameters = 0, kGradients = 1 };
 Result<Layout::Ptr> parameter_layout(const Hsdp& context, Unit& unit, size_t parameter);
 
 // Adds what this rank holds of all sealed units, all or none, under prefix and their first names;
-// empty shards, too. The state borrows the memory; the caller keeps the context alive with it.
+// empty shards, too. The state borrows the memory, and gets an access to that of the device, by
+// which it also reaches other tensors there; the caller keeps the context alive with it.
 // Gradients: of parameters that have one; FAILED_PRECONDITION naming a unit whose gradients are not
 // all in the gradient of the shard. ALREADY_EXISTS for a name that the state has.
 Status add_to_state(Hsdp& context, std::string_view prefix, StateContent content, State* state);

@@ -101,7 +101,7 @@ Status Unit::make_groups() {
                        group_parameters(std::move(specs), options_));
   places_.assign(inputs_.size(), {});
   groups_.clear();
-  const internal::UnitGroup::Owner owner{&runtime_, id_, &name_, allocator_.get()};
+  const internal::UnitGroup::Owner owner{&runtime_, id_, &name_, allocator_.get(), offloads()};
   for (ParameterGroup& each : kinds) {
     for (size_t index = 0; index < each.numbers.size(); ++index)
       places_[each.numbers[index]] = {groups_.size(), index};
@@ -181,6 +181,14 @@ const ParameterSpec& Unit::spec(size_t parameter) const {
   return groups_[place.group]->layout().specs()[place.index];
 }
 
+bool Unit::offloads() const {
+  return options_.offload && !runtime_.device().is_host();
+}
+
+device::DeviceNumber Unit::shard_place() const {
+  return runtime_.shard_home(offloads()).number;
+}
+
 Result<ParameterView> Unit::local(size_t parameter) {
   const MutexLock lock(mutex_);
   SHW_RETURN_IF_ERROR(check_parameter(parameter));
@@ -188,7 +196,7 @@ Result<ParameterView> Unit::local(size_t parameter) {
   const internal::UnitGroup& group = *groups_[place.group];
   return ParameterView{group.local(place.index),
                        group.layout().local_shape(place.index, group.shard_rank()),
-                       group.dtypes().stored};
+                       group.dtypes().stored, nullptr, group.home().number};
 }
 
 Result<ParameterView> Unit::full(size_t parameter) {
@@ -201,7 +209,7 @@ Result<ParameterView> Unit::full(size_t parameter) {
   const Place& place = places_[parameter];
   const internal::UnitGroup& group = *groups_[place.group];
   return ParameterView{group.full(place.index), group.layout().specs()[place.index].shape,
-                       group.dtypes().compute};
+                       group.dtypes().compute, nullptr, runtime_.device().number()};
 }
 
 bool Unit::has_gradient(size_t parameter) {
@@ -221,7 +229,8 @@ Result<ParameterView> Unit::gradient(size_t parameter) {
                                            group.layout().specs()[place.index].fqn, name_));
   return ParameterView{gradients_[place.group]->shard_gradient(place.index),
                        group.layout().local_shape(place.index, group.shard_rank()),
-                       group.dtypes().gradient, gradients_[place.group]->shard_gradient_owner()};
+                       group.dtypes().gradient, gradients_[place.group]->shard_gradient_owner(),
+                       group.home().number};
 }
 
 Result<Box> Unit::box(size_t parameter) {

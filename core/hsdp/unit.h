@@ -20,6 +20,7 @@
 #include "core/base/result.h"
 #include "core/collective/communicator.h"
 #include "core/concurrency/mutex.h"
+#include "core/device/lane_device.h"
 #include "core/hsdp/options.h"
 #include "core/hsdp/parameter_allocator.h"
 #include "core/hsdp/schedule.h"
@@ -47,13 +48,15 @@ struct ParameterInput {
   bool on_device = false;
 };
 
-// Elements in row-major order, in memory of the context's device; valid until the next change of
-// state of the unit, and those of a gradient as long as the owner lives.
+// Elements in row-major order, in memory of the context's device, or of the host where a unit
+// offloads shards and their gradients; valid until the next change of state of the unit, and those
+// of a gradient as long as the owner lives.
 struct ParameterView {
   std::span<std::byte> bytes;
   Dims shape;
   DType dtype = DType::kInvalid;
   std::shared_ptr<const void> owner{};  // null but for gradients
+  device::DeviceNumber place{};
 };
 
 // The gradient of a whole parameter. take: it stays as it is until it was reduced, and is read
@@ -99,6 +102,8 @@ class Unit {
 
   size_t parameter_count() const;
   const ParameterSpec& spec(size_t parameter) const;  // of a sealed unit
+  // Of local shards and their gradients.
+  device::DeviceNumber shard_place() const;
   Result<ParameterView> local(size_t parameter);
   Result<ParameterView> full(size_t parameter);      // only while UNSHARDED
   Result<ParameterView> gradient(size_t parameter);  // FAILED_PRECONDITION where there is none
@@ -163,6 +168,7 @@ class Unit {
     size_t index = 0;
   };
 
+  bool offloads() const;
   Status check_sealed() const SHW_REQUIRES(mutex_);
   Status check_parameter(size_t parameter) const SHW_REQUIRES(mutex_);
   Status make_groups() SHW_REQUIRES(mutex_);

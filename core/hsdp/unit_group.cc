@@ -35,9 +35,10 @@ Status check_conversions(const device::LaneDevice& device, const std::string& un
 
 UnitGroup::UnitGroup(const Owner& owner, UnitLayout layout, const DTypePolicy& dtypes)
     : owner_(owner),
+      home_(owner.runtime->shard_home(owner.offloads)),
       layout_(std::move(layout)),
       dtypes_(dtypes),
-      stored_(layout_, dtypes.stored, &owner.runtime->work()),
+      stored_(layout_, dtypes.stored, home_.work),
       compute_(layout_, dtypes.compute, &owner.runtime->work()) {}
 
 Result<std::unique_ptr<UnitGroup>> UnitGroup::create(const Owner& owner, const DTypePolicy& dtypes,
@@ -85,23 +86,24 @@ uint64_t UnitGroup::gathered_bytes() const {
 }
 
 Status UnitGroup::allocate_shard() {
-  SHW_ASSIGN_OR_RETURN(Buffer shard,
-                       owner_.runtime->memory().acquire(BufferKind::kShard, owner_.unit,
-                                                        stored_bytes(shard_elements())));
-  SHW_RETURN_IF_ERROR(owner_.runtime->work().zero(shard.bytes()));
+  SHW_ASSIGN_OR_RETURN(
+      Buffer shard,
+      home_.memory->acquire(BufferKind::kShard, owner_.unit, stored_bytes(shard_elements())));
+  SHW_RETURN_IF_ERROR(home_.work->zero(shard.bytes()));
   shard_ = std::make_shared<Buffer>(std::move(shard));
   return {};
 }
 
 Status UnitGroup::fill(size_t parameter, std::span<const std::byte> whole, bool on_device) {
-  Runtime& runtime = *owner_.runtime;
-  if (!on_device && !runtime.device().is_host()) {
-    SHW_ASSIGN_OR_RETURN(const Buffer there, runtime.memory().acquire(BufferKind::kParameters,
-                                                                      owner_.unit, whole.size()));
-    SHW_RETURN_IF_ERROR(runtime.work().upload(whole, there.bytes()));
-    return stored_.cut(parameter, shard_rank_, there.bytes(), shard());
-  }
-  return stored_.cut(parameter, shard_rank_, whole, shard());
+  const bool is_here = home_.work->is_host() != on_device;
+  if (is_here) return stored_.cut(parameter, shard_rank_, whole, shard());
+  device::MemoryWork& work = owner_.runtime->work();
+  SHW_ASSIGN_OR_RETURN(const Buffer copy, home_.memory->acquire(BufferKind::kParameters,
+                                                                owner_.unit, whole.size()));
+  SHW_RETURN_IF_ERROR(on_device ? work.download(whole, copy.bytes())
+                                : work.upload(whole, copy.bytes()));
+  if (on_device) SHW_RETURN_IF_ERROR(work.finish());
+  return stored_.cut(parameter, shard_rank_, copy.bytes(), shard());
 }
 
 std::span<std::byte> UnitGroup::local(size_t parameter) const {
@@ -124,7 +126,9 @@ Status UnitGroup::start_gather(Channel* channel) {
   source.stored = dtypes_.stored;
   source.part = shard();
   source.memory = shard_;
+  source.is_offloaded = owner_.offloads;
   if (secondary_) {
+    source.is_offloaded = false;
     source.stored = dtypes_.compute;
     source.part = secondary_->bytes();
     source.memory = secondary_;
@@ -165,14 +169,37 @@ Status UnitGroup::allocate_full() {
 
 // Whole already: given out where it lies, unless it is cast or the host has memory of its own.
 Status UnitGroup::finish_whole() {
-  if (!dtypes_.casts_parameters() && owner_.allocator == nullptr) {
-    for (size_t each = 0; each < size(); ++each) full_[each] = local(each);
-    return {};
+  if (!dtypes_.casts_parameters() && owner_.allocator == nullptr) return give_out();
+  device::MemoryWork& work = owner_.runtime->work();
+  std::span<std::byte> held = shard();
+  Buffer uploaded;
+  if (owner_.offloads) {
+    SHW_ASSIGN_OR_RETURN(uploaded, owner_.runtime->memory().acquire(BufferKind::kCastStaging,
+                                                                    owner_.unit, held.size()));
+    SHW_RETURN_IF_ERROR(work.upload(held, uploaded.bytes()));
+    held = uploaded.bytes();
   }
   SHW_RETURN_IF_ERROR(allocate_full());
   for (size_t each = 0; each < size(); ++each)
-    SHW_RETURN_IF_ERROR(
-        owner_.runtime->work().cast(dtypes_.stored, local(each), dtypes_.compute, full_[each]));
+    SHW_RETURN_IF_ERROR(work.cast(dtypes_.stored, stored_.local(each, shard_rank_, held),
+                                  dtypes_.compute, full_[each]));
+  return {};
+}
+
+// Of an offloaded shard there is a copy on the device.
+Status UnitGroup::give_out() {
+  std::span<std::byte> held = shard();
+  if (owner_.offloads) {
+    if (!full_memory_) {
+      SHW_ASSIGN_OR_RETURN(full_memory_,
+                           owner_.runtime->memory().acquire(BufferKind::kParameters, owner_.unit,
+                                                            held.size()));
+    }
+    SHW_RETURN_IF_ERROR(owner_.runtime->work().upload(held, full_memory_.bytes()));
+    held = full_memory_.bytes();
+  }
+  for (size_t each = 0; each < size(); ++each)
+    full_[each] = stored_.local(each, shard_rank_, held);
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/hsdp/dtype_policy.h"
 #include "core/hsdp/gather_internal.h"
+#include "core/hsdp/home_internal.h"
 #include "core/hsdp/packer.h"
 #include "core/hsdp/parameter_allocator.h"
 #include "core/hsdp/unit_layout.h"
@@ -31,6 +32,7 @@ class UnitGroup {
     UnitId unit = 0;
     const std::string* unit_name = nullptr;
     ParameterAllocator* allocator = nullptr;  // null: memory of our own
+    bool offloads = false;                    // shards stay with the host, which is not the device
   };
 
   // numbers: of its parameters in the unit, in the order of the specs.
@@ -41,6 +43,8 @@ class UnitGroup {
   ~UnitGroup();
 
   const Owner& owner() const { return owner_; }
+  // Of the shard and its gradient.
+  const Home& home() const { return home_; }
   const UnitLayout& layout() const { return layout_; }
   const DTypePolicy& dtypes() const { return dtypes_; }
   bool is_replicated() const { return replicated_; }
@@ -84,12 +88,14 @@ class UnitGroup {
   // Where the parameter begins in memory that holds all of them whole.
   uint64_t full_offset(size_t parameter) const;
   Status finish_whole();
+  Status give_out();
   Status finish_gathered(int32_t secondary_size);
   Status allocate_full();
   Status copy_out(std::span<const std::byte> rows);
   Status keep_secondary(std::span<const std::byte> rows, int32_t secondary_size);
 
   Owner owner_;
+  Home home_;
   UnitLayout layout_;
   DTypePolicy dtypes_;
   Packer stored_;   // over layout_

@@ -245,8 +245,10 @@ class StateMapper {
   std::vector<std::shared_ptr<void>> zeros_;  // co-owned with the state that is made
 };
 
-std::shared_ptr<void> keeper_of(const std::shared_ptr<const State>& state) {
-  return {state, const_cast<State*>(state.get())};  // only kept, never used
+// What the memory of the tensors needs of the state that they come from.
+void keep_memory_of(const std::shared_ptr<const State>& from, State* to) {
+  for (const DeviceAccess& each : from->accesses()) to->add_access(each);
+  to->add_keepalive({from, const_cast<State*>(from.get())});  // only kept, never used
 }
 
 }  // namespace
@@ -255,7 +257,7 @@ Result<std::shared_ptr<State>> map_state(const std::shared_ptr<const State>& fro
                                          const Mapping& mapping) {
   auto to = std::make_shared<State>();
   SHW_RETURN_IF_ERROR(StateMapper(*from, mapping).run(to.get()));
-  to->add_keepalive(keeper_of(from));
+  keep_memory_of(from, to.get());
   return to;
 }
 
@@ -272,7 +274,7 @@ Result<std::shared_ptr<const State>> without_replicas(const std::shared_ptr<cons
   std::vector<ObjectEntry> objects;
   std::ranges::remove_copy_if(from->objects(), std::back_inserter(objects), is_replica);
   SHW_RETURN_IF_ERROR(to->add_objects(std::move(objects)));
-  to->add_keepalive(keeper_of(from));
+  keep_memory_of(from, to.get());
   return std::shared_ptr<const State>(std::move(to));
 }
 

@@ -196,6 +196,20 @@ void State::add_keepalive(std::shared_ptr<void> owner) {
   keepalive_.push_back(std::move(owner));
 }
 
+void State::add_access(DeviceAccess access) {
+  TensorSpan there;
+  there.device_type = access.device_type;
+  there.device_id = access.device_id;
+  if (access_to(there) == nullptr) accesses_.push_back(std::move(access));
+}
+
+WindowAccess* State::access_to(const TensorSpan& tensor) const {
+  for (const DeviceAccess& each : accesses_)
+    if (each.device_type == tensor.device_type && each.device_id == tensor.device_id)
+      return each.access.get();
+  return nullptr;
+}
+
 std::optional<size_t> State::find_tensor(std::string_view name) const {
   return tensor_index_.find(hash_text(name), [&](size_t i) { return tensors_.name(i) == name; });
 }

@@ -19,6 +19,7 @@
 #include "core/base/result.h"
 #include "core/state/tensor_columns.h"
 #include "core/tensor/strided_window.h"
+#include "core/tensor/window_access.h"
 
 namespace shardwright {
 
@@ -41,6 +42,13 @@ struct ObjectEntry {
 struct ZeroedMemory {
   std::string name;  // of the entry that it is part of or stored beside
   TensorView memory;
+};
+
+// How memory of a device is reached, by the numbers of DLPack.
+struct DeviceAccess {
+  int32_t device_type = 0;
+  int32_t device_id = 0;
+  std::shared_ptr<WindowAccess> access;  // co-owned with whoever lends the memory
 };
 
 class State {
@@ -67,6 +75,13 @@ class State {
   void add_zeroed(ZeroedMemory zeroed) { zeroed_.push_back(std::move(zeroed)); }
   const std::vector<ZeroedMemory>& zeroed() const { return zeroed_; }
 
+  // Tensors on that device are read and written by this access; where there is one already, by
+  // that.
+  void add_access(DeviceAccess access);
+  const std::vector<DeviceAccess>& accesses() const { return accesses_; }
+  // Null where there is none to where the tensor lies.
+  WindowAccess* access_to(const TensorSpan& tensor) const;
+
   const TensorColumns& tensors() const { return tensors_; }
   const std::vector<ObjectEntry>& objects() const { return objects_; }
   // Index of the entry, or nullopt.
@@ -90,6 +105,7 @@ class State {
   HashIndex tensor_index_;
   HashIndex object_index_;
   std::vector<ZeroedMemory> zeroed_;
+  std::vector<DeviceAccess> accesses_;  // of different devices: few
   std::vector<std::shared_ptr<void>> keepalive_;  // co-owned with whoever handed the memory in
 };
 

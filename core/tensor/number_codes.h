@@ -26,6 +26,18 @@ struct PlainNumber {
   SHW_NUMBER_FUNCTION static Stored encode(Sum value) { return value; }
 };
 
+// The nearest float, except that lost bits leave the last bit odd. A second rounding to 22 bits or
+// fewer then gives what one rounding of the value would give.
+[[maybe_unused]] SHW_NUMBER_FUNCTION float sticky_float(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  const auto bits = __builtin_bit_cast(uint32_t, nearest);
+  if (back == value || value != value || (bits & 1) != 0) return nearest;
+  // An even neighbour: the other one is odd. Infinity is one, too, for values that no float has.
+  const bool is_beyond = value < 0 ? back < value : back > value;
+  return __builtin_bit_cast(float, is_beyond ? bits - 1 : bits + 1);
+}
+
 struct Bfloat16Number {
   using Stored = uint16_t;
   using Sum = float;

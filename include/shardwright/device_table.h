@@ -124,10 +124,10 @@ typedef shw_status(SHW_CALLBACK* shw_device_copy_fn)(void* user, void* lane, int
 /* A copy of elements inside the memory of a device: `rows` runs of `columns` elements, whose first
  * ones are `source_pitch` and `target_pitch` elements apart. Each is multiplied by `scale` (0 = 1),
  * added where a flag says so, and rounded once to the dtype of `target`; products and sums are in
- * float64 where one of the dtypes is, else in float32. Dtypes: float16, bfloat16 and float32, each
- * with each; float64 with float32 and itself; any dtype of whole bytes with itself where nothing is
- * multiplied or added. `source` may be `target` where dtype and pitch are the same, else they do
- * not overlap; both are aligned to their elements.
+ * float64 where one of the dtypes is, else in float32. Dtypes: float16, bfloat16, float32 and
+ * float64, each with each; any dtype of whole bytes with itself where nothing is multiplied or
+ * added. `source` may be `target` where dtype and pitch are the same, else they do not overlap;
+ * both are aligned to their elements.
  * Since: 0.1 unstable */
 typedef struct shw_element_copy {
   uint32_t struct_size;

@@ -133,8 +133,9 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_estimate(const shw_hsdp_estimate_unit* 
                                                   int32_t kind, shw_hsdp_memory* out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Memory that is and was held for one kind (SHW_HSDP_MEMORY_) in all units of a context; padding
- * and unsharded units are told for SHW_HSDP_MEMORY_ALL.
+/* Memory that is and was held for one kind (SHW_HSDP_MEMORY_) in all units of a context, of its
+ * device: what offloaded units have in memory of the host beside one is not counted. Padding and
+ * unsharded units are told for SHW_HSDP_MEMORY_ALL.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -

@@ -43,9 +43,10 @@ enum { SHW_HSDP_LAYOUT_ROW = 0, SHW_HSDP_LAYOUT_RAGGED = 1 };
  * Since: 0.1 unstable */
 enum { SHW_HSDP_UNUSED_ZERO = 0, SHW_HSDP_UNUSED_SKIP = 1 };
 
-/* Flags of shw_hsdp_unit_options: shards stay in memory of the host; whole parameters lie in memory
- * that the host gives by shw_hsdp_unit_set_memory. Devices with memory of their own offload
- * nothing.
+/* Flags of shw_hsdp_unit_options: shards and their gradients stay in memory of the host, pinned
+ * where the device has such, and travel to the device to be gathered; whole parameters lie in
+ * memory that the host gives by shw_hsdp_unit_set_memory. Where the device is the host, the first
+ * changes nothing.
  * Since: 0.1 unstable */
 #define SHW_HSDP_UNIT_OFFLOAD 1
 #define SHW_HSDP_UNIT_HOST_MEMORY 2

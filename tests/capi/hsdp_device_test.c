@@ -5,59 +5,13 @@
  * is refused by name. */
 #include "support/dlpack.h"
 #include "support/hsdp.h"
+#include "support/on_device.h"
 #include "support/ranks.h"
-#include "support/scratch.h"
 #include "support/states.h"
-#include "tests/conformance/device/apart_table.h"
 
 enum { RANKS = 2, ROUNDS = 5, WEIGHTS = ROWS_OF_WEIGHT * COLUMNS_OF_WEIGHT };
 
 static const int64_t weight_shape[] = {ROWS_OF_WEIGHT, COLUMNS_OF_WEIGHT};
-
-static shw_device* make_device(int* released) {
-  shw_device_vtable vtable;
-  shw_device* device = NULL;
-  shw_error* error = NULL;
-  fill_apart_table(&vtable, released);
-  CHECK_OK(shw_device_create(&vtable, &device, &error));
-  CHECK_INT(shw_device_type(device), SHW_DEVICE_EXTENSION);
-  CHECK_INT(shw_device_id(device), APART_TABLE_ID);
-  return device;
-}
-
-/* Memory where a device has it, NULL = the host. */
-static void* new_memory(const shw_device* device, uint64_t bytes) {
-  shw_device_vtable vtable;
-  shw_error* error = NULL;
-  void* memory = NULL;
-  if (device == NULL) return calloc(1, bytes);
-  fill_apart_table(&vtable, NULL);
-  CHECK_OK(vtable.memory_allocate(NULL, bytes, &memory, &error));
-  return memory;
-}
-
-static void end_memory(const shw_device* device, void* memory, uint64_t bytes) {
-  shw_device_vtable vtable;
-  fill_apart_table(&vtable, NULL);
-  if (device == NULL) {
-    free(memory);
-  } else {
-    vtable.memory_release(NULL, memory, bytes);
-  }
-}
-
-static float* seen(const shw_tensor* tensor) {
-  if (tensor->data == NULL || tensor->device_type == SHW_DEVICE_CPU) return tensor->data;
-  return behind_apart_table(tensor->data);
-}
-
-static shw_tensor on_device(const shw_device* device, void* data, const int64_t* shape) {
-  shw_tensor tensor = float_tensor(data, shape, 2);
-  if (device == NULL) return tensor;
-  tensor.device_type = shw_device_type(device);
-  tensor.device_id = shw_device_id(device);
-  return tensor;
-}
 
 /* A view that says that it lies on the device. */
 static shw_tensor view_on(struct trainer* trainer, const shw_device* device, int32_t view,
@@ -71,6 +25,7 @@ static shw_tensor view_on(struct trainer* trainer, const shw_device* device, int
 /* Training on one device, and what each rank came to. */
 struct training {
   shw_device* device; /* NULL = the host */
+  shw_device* shards; /* where shards and their gradients lie */
   shw_hsdp_unit_options options;
   struct outcome {
     float weight[ROUNDS][WEIGHTS]; /* its shard */
@@ -148,15 +103,15 @@ static void run_round(struct trainer* trainer, struct training* training, int32_
   if (memory != NULL) end_memory(training->device, memory, WEIGHTS * sizeof(float));
   CHECK_OK(shw_hsdp_global_norm(trainer->hsdp, 2.0, &outcome->norm[round], &error));
   CHECK_OK(shw_hsdp_scale_grads(trainer->hsdp, 1.0 / 3, &error));
-  const shw_tensor grad = view_on(trainer, training->device, SHW_HSDP_VIEW_GRAD, WEIGHT);
-  const shw_tensor local = view_on(trainer, training->device, SHW_HSDP_VIEW_LOCAL, WEIGHT);
+  const shw_tensor grad = view_on(trainer, training->shards, SHW_HSDP_VIEW_GRAD, WEIGHT);
+  const shw_tensor local = view_on(trainer, training->shards, SHW_HSDP_VIEW_LOCAL, WEIGHT);
   float* weights = seen(&local);
   for (uint64_t i = 0; i < local.byte_size / sizeof(float); ++i)
     weights[i] -= seen(&grad)[i] / 1024.0F;
   memcpy(outcome->weight[round], weights, local.byte_size);
   memcpy(outcome->grad[round], seen(&grad), grad.byte_size);
   CHECK_OK(shw_hsdp_zero_grads(trainer->hsdp, &error));
-  CHECK(view_on(trainer, training->device, SHW_HSDP_VIEW_GRAD, WEIGHT).data == NULL);
+  CHECK(view_on(trainer, training->shards, SHW_HSDP_VIEW_GRAD, WEIGHT).data == NULL);
   CHECK_OK(shw_hsdp_step_event(trainer->hsdp, 0, &error));
 }
 
@@ -173,9 +128,11 @@ static void train(struct rank* rank) {
 }
 
 static void bits_are_those_of_the_host(void) {
-  static const int32_t layouts[] = {SHW_HSDP_LAYOUT_ROW, SHW_HSDP_LAYOUT_RAGGED};
-  static const int32_t sums[] = {SHW_FLOAT32, SHW_BFLOAT16};
-  for (int each = 0; each < 2; ++each) {
+  static const int32_t layouts[] = {SHW_HSDP_LAYOUT_ROW, SHW_HSDP_LAYOUT_RAGGED,
+                                    SHW_HSDP_LAYOUT_ROW, SHW_HSDP_LAYOUT_RAGGED};
+  static const int32_t sums[] = {SHW_FLOAT32, SHW_BFLOAT16, SHW_FLOAT64, SHW_FLOAT32};
+  static const uint32_t flags[] = {0, 0, SHW_HSDP_UNIT_OFFLOAD, SHW_HSDP_UNIT_OFFLOAD};
+  for (int each = 0; each < 4; ++each) {
     struct training* host = calloc(1, sizeof(*host));
     struct training* apart = calloc(1, sizeof(*apart));
     int released = 0;
@@ -183,8 +140,10 @@ static void bits_are_those_of_the_host(void) {
     host->options.param_dtype = SHW_BFLOAT16;
     host->options.reduce_dtype = sums[each];
     host->options.layout = layouts[each];
+    host->options.flags = flags[each];
     apart->options = host->options;
     apart->device = make_device(&released);
+    apart->shards = flags[each] == 0 ? apart->device : NULL;
     run_ranks(RANKS, train, host);
     run_ranks(RANKS, train, apart);
     CHECK(memcmp(host->of_rank, apart->of_rank, sizeof(host->of_rank)) == 0);
@@ -236,24 +195,6 @@ static void views_say_where_they_lie(void) {
   CHECK_INT(apart_table_allocations(), 0);
 }
 
-/* Nothing of the library reads memory of such a device when it saves. */
-static void states_of_the_device_are_not_saved(void) {
-  struct trainer trainer;
-  char path[256];
-  shw_device* device = make_device(NULL);
-  shw_error* error = NULL;
-  shw_report* report = NULL;
-  shw_state* state = make_state();
-  start_trainer_on(device, &trainer, 0, 1, NULL, NULL);
-  snprintf(path, sizeof(path), "%s/apart", scratch_directory());
-  CHECK_OK(shw_hsdp_add_to_state(trainer.hsdp, NULL, 0, SHW_HSDP_PARAMS, state, &error));
-  CHECK_FAILS(shw_save(trainer.context, state, NULL, path, NULL, NULL, &report, &error),
-              SHW_UNIMPLEMENTED, "extension:5");
-  shw_state_release(state);
-  end_trainer(&trainer);
-  shw_device_release(device);
-}
-
 /* Parameters that lie on the device already, and whole ones in memory of the host's choice. */
 static void memory_of_the_device_comes_from_the_host_too(void) {
   struct trainer trainer;
@@ -292,6 +233,35 @@ static void memory_of_the_device_comes_from_the_host_too(void) {
   shw_device_release(device);
 }
 
+/* A shard with the host, of parameters that lie on the device already. */
+static void offloaded_parameters_come_from_the_device(void) {
+  struct trainer trainer;
+  shw_device* device = make_device(NULL);
+  shw_error* error = NULL;
+  shw_tensor tensors[PARAMS];
+  shw_hsdp_unit* unit = NULL;
+  shw_tensor local = SHW_TENSOR_INIT;
+  shw_hsdp_unit_options options = SHW_HSDP_UNIT_OPTIONS_INIT;
+  start_trainer_on(device, &trainer, 0, 1, NULL, NULL);
+  shw_hsdp_param_batch batch = weight_and_bias(&trainer, tensors);
+  void* weight = new_memory(device, sizeof(trainer.weight));
+  tensors[WEIGHT] = on_device(device, weight, weight_shape);
+  memcpy(seen(&tensors[WEIGHT]), trainer.weight, sizeof(trainer.weight));
+  options.flags = SHW_HSDP_UNIT_OFFLOAD;
+  CHECK_OK(shw_hsdp_unit_create(trainer.hsdp, "offloaded", 9, &options, &unit, &error));
+  CHECK_OK(shw_hsdp_unit_add_params(unit, &batch, &error));
+  CHECK_OK(shw_hsdp_unit_seal(unit, &error));
+  end_memory(device, weight, sizeof(trainer.weight));
+  CHECK_OK(shw_hsdp_unit_views(unit, SHW_HSDP_VIEW_LOCAL, WEIGHT, 1, &local, &error));
+  CHECK_INT(local.device_type, SHW_DEVICE_CPU);
+  CHECK(memcmp(local.data, trainer.weight, sizeof(trainer.weight)) == 0);
+  CHECK_OK(shw_hsdp_unit_views(unit, SHW_HSDP_VIEW_LOCAL, BIAS, 1, &local, &error));
+  CHECK(memcmp(local.data, trainer.bias, sizeof(trainer.bias)) == 0);
+  shw_hsdp_unit_release(unit);
+  end_trainer(&trainer);
+  shw_device_release(device);
+}
+
 static void check_grad(struct trainer* trainer, const shw_tensor* grad, const char* text) {
   static const uint64_t params[] = {WEIGHT};
   shw_error* error = NULL;
@@ -305,7 +275,6 @@ static void what_lies_elsewhere_is_refused_by_name(void) {
   shw_error* error = NULL;
   shw_hsdp_unit* unit = NULL;
   shw_tensor tensors[PARAMS];
-  shw_hsdp_unit_options options = SHW_HSDP_UNIT_OPTIONS_INIT;
   start_trainer_on(device, &trainer, 0, 1, NULL, NULL);
   CHECK_OK(shw_hsdp_unit_unshard(trainer.unit, NULL, &error));
   shw_tensor grad = on_device(device, trainer.weight, weight_shape);
@@ -316,9 +285,6 @@ static void what_lies_elsewhere_is_refused_by_name(void) {
   check_grad(&trainer, &grad, "lies on extension:4, and the context has its memory on extension:5");
   grad.device_type = SHW_DEVICE_CUDA;
   check_grad(&trainer, &grad, "lies on cuda:4");
-  options.flags = SHW_HSDP_UNIT_OFFLOAD;
-  CHECK_FAILS(shw_hsdp_unit_create(trainer.hsdp, "offloaded", 9, &options, &unit, &error),
-              SHW_UNIMPLEMENTED, "device 'apart in C'");
   CHECK_OK(shw_hsdp_unit_create(trainer.hsdp, "other", 5, NULL, &unit, &error));
   shw_hsdp_param_batch batch = weight_and_bias(&trainer, tensors);
   tensors[BIAS].device_type = SHW_DEVICE_CUDA;
@@ -364,6 +330,6 @@ static void a_full_device_is_told(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(bits_are_those_of_the_host), TEST_ENTRY(views_say_where_they_lie),
-          TEST_ENTRY(states_of_the_device_are_not_saved),
           TEST_ENTRY(memory_of_the_device_comes_from_the_host_too),
+          TEST_ENTRY(offloaded_parameters_come_from_the_device),
           TEST_ENTRY(what_lies_elsewhere_is_refused_by_name), TEST_ENTRY(a_full_device_is_told))

@@ -134,7 +134,7 @@ NATIVE(jdouble, hsdpDivideFactor)(JNIEnv* env, jclass type, jlong unit) {
   return factor;
 }
 
-/* address (0 = there is no gradient), bytes, dtype, then the extents */
+/* address (0 = there is no gradient), bytes, dtype, type and number of the device, then the extents */
 NATIVE(jlongArray, hsdpView)(JNIEnv* env, jclass type, jlong unit, jint view, jlong index) {
   (void)type;
   shw_tensor found = SHW_TENSOR_INIT;
@@ -142,9 +142,10 @@ NATIVE(jlongArray, hsdpView)(JNIEnv* env, jclass type, jlong unit, jint view, jl
   const shw_status status =
       shw_hsdp_unit_views((shw_hsdp_unit*)(intptr_t)unit, view, (uint64_t)index, 1, &found, &err);
   if (status != SHW_OK) return failed(env, status, err);
-  jlong values[3 + 64] = {(jlong)(intptr_t)found.data, (jlong)found.byte_size, found.dtype};
-  for (int32_t d = 0; d < found.ndim; ++d) values[3 + d] = found.shape[d];
-  return shw_java_longs(env, values, 3 + (uint64_t)found.ndim);
+  jlong values[5 + 64] = {(jlong)(intptr_t)found.data, (jlong)found.byte_size, found.dtype,
+                          found.device_type, found.device_id};
+  for (int32_t d = 0; d < found.ndim; ++d) values[5 + d] = found.shape[d];
+  return shw_java_longs(env, values, 5 + (uint64_t)found.ndim);
 }
 
 /* offsets, then sizes, then the global shape */

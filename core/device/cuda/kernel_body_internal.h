@@ -34,6 +34,29 @@ struct KernelShare {
 
 namespace {
 
+// NaN of 16 bits is the quiet one as a double, with its sign, as the host has it.
+template <typename Source, typename Sum>
+SHW_NUMBER_FUNCTION Sum decode_number(typename Source::Stored stored) {
+  const auto value = static_cast<Sum>(Source::decode(stored));
+  constexpr bool kHasFewerBits = sizeof(typename Source::Stored) < sizeof(typename Source::Sum);
+  if constexpr (kHasFewerBits && sizeof(Sum) > sizeof(typename Source::Sum)) {
+    if (value != value)
+      return __builtin_bit_cast(double, uint64_t{stored} >> 15 << 63 | uint64_t{0x7FF8} << 48);
+  }
+  return value;
+}
+
+// Rounds once, also from a double to 16 bits, on the way to which it is a float.
+template <typename Target, typename Sum>
+SHW_NUMBER_FUNCTION typename Target::Stored encode_number(Sum value) {
+  constexpr bool kHasFewerBits = sizeof(typename Target::Stored) < sizeof(typename Target::Sum);
+  if constexpr (kHasFewerBits && sizeof(Sum) > sizeof(typename Target::Sum)) {
+    return Target::encode(shardwright::internal::sticky_float(value));
+  } else {
+    return Target::encode(static_cast<typename Target::Sum>(value));
+  }
+}
+
 // Sum: float, or double where one of the numbers is.
 template <typename Source, typename Target, typename Sum>
 SHW_NUMBER_FUNCTION void copy_share(const KernelCopy& copy, const KernelShare& share) {
@@ -45,10 +68,10 @@ SHW_NUMBER_FUNCTION void copy_share(const KernelCopy& copy, const KernelShare& s
     auto* const target =
         static_cast<typename Target::Stored*>(copy.target) + row * copy.target_pitch;
     for (uint64_t column = share.first_column; column < copy.columns; column += share.column_step) {
-      auto value = static_cast<Sum>(Source::decode(source[column]));
+      auto value = decode_number<Source, Sum>(source[column]);
       if (copy.scale != 1) value = canonical(value * scale);
       if (copy.adds) value = canonical(static_cast<Sum>(Target::decode(target[column])) + value);
-      target[column] = Target::encode(static_cast<typename Target::Sum>(value));
+      target[column] = encode_number<Target>(value);
     }
   }
 }

@@ -40,40 +40,37 @@ cudaError_t launch(const KernelCopy& copy, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-template <typename Source>
-cudaError_t launch_narrow(NumberType to, const KernelCopy& copy, cudaStream_t stream) {
+// Sum: double where one of the two is, else float.
+template <typename Source, typename Sum>
+cudaError_t launch_to(NumberType to, const KernelCopy& copy, cudaStream_t stream) {
   switch (to) {
     case NumberType::kFloat16:
-      return launch<Source, Float16Number, float>(copy, stream);
+      return launch<Source, Float16Number, Sum>(copy, stream);
     case NumberType::kBfloat16:
-      return launch<Source, Bfloat16Number, float>(copy, stream);
+      return launch<Source, Bfloat16Number, Sum>(copy, stream);
     case NumberType::kFloat32:
-      return launch<Source, Float32Number, float>(copy, stream);
-    default:
-      return cudaErrorNotSupported;
+      return launch<Source, Float32Number, Sum>(copy, stream);
+    case NumberType::kFloat64:
+      return launch<Source, Float64Number, double>(copy, stream);
   }
+  return cudaErrorNotSupported;
 }
 
 }  // namespace
 
 cudaError_t launch_copy(NumberType from, NumberType to, const KernelCopy& copy,
                         cudaStream_t stream) {
-  if (from == NumberType::kFloat64 && to == NumberType::kFloat64)
-    return launch<Float64Number, Float64Number, double>(copy, stream);
-  if (from == NumberType::kFloat64 && to == NumberType::kFloat32)
-    return launch<Float64Number, Float32Number, double>(copy, stream);
-  if (from == NumberType::kFloat32 && to == NumberType::kFloat64)
-    return launch<Float32Number, Float64Number, double>(copy, stream);
   switch (from) {
     case NumberType::kFloat16:
-      return launch_narrow<Float16Number>(to, copy, stream);
+      return launch_to<Float16Number, float>(to, copy, stream);
     case NumberType::kBfloat16:
-      return launch_narrow<Bfloat16Number>(to, copy, stream);
+      return launch_to<Bfloat16Number, float>(to, copy, stream);
     case NumberType::kFloat32:
-      return launch_narrow<Float32Number>(to, copy, stream);
-    default:
-      return cudaErrorNotSupported;
+      return launch_to<Float32Number, float>(to, copy, stream);
+    case NumberType::kFloat64:
+      return launch_to<Float64Number, double>(to, copy, stream);
   }
+  return cudaErrorNotSupported;
 }
 
 }  // namespace shardwright::device::internal

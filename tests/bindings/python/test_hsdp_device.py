@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """shardwright.hsdp on a device whose memory faults under the host's hands (tests/conformance/device/apart_table.c): the bits are
-those of the host, views say where they lie, and what only the host's memory can do is refused by name."""
+those of the host, checkpoints go round, views say where they lie, and what only the host's memory can do is refused by name."""
 import ctypes
 import os
 import pickle
@@ -172,15 +172,50 @@ def test_tensors_of_another_device_are_refused(context, device):
     lender.close()
 
 
-def test_what_a_device_does_not_do_is_refused(context, device, tmp_path):
-    hsdp, _ = one_unit(device, context=context)
-    with pytest.raises(shardwright.UnimplementedError, match="device 'apart in C'"):
-        hsdp.unit("offloaded", offload=True)
+def test_offloaded_shards_are_arrays_of_the_host(context, device):
+    found = []
+    for place in (None, device):
+        hsdp, unit = one_unit(place, context=context, offload=True, param_dtype="bfloat16", reduce_dtype="float64")
+        for number in range(ROUNDS):
+            unit.pre_forward()
+            unit.post_forward()
+            unit.pre_backward()
+            unit.add_grads([0], [np.random.default_rng(number).standard_normal(SHAPE, np.float32)])
+            unit.post_backward()
+            hsdp.finalize_backward()
+            local = unit.local(0).numpy()
+            local -= unit.grad(0).numpy() * np.float32(0.1)
+            found.append((local.tobytes(), hsdp.global_norm()))
+            del local
+            hsdp.zero_grads()
+            hsdp.step_event()
+        hsdp.close()
+    assert found[:ROUNDS] == found[ROUNDS:]
+
+
+@pytest.mark.parametrize("offload", [False, True])
+def test_checkpoints_go_from_the_device_to_the_host_and_back(context, device, tmp_path, offload):
+    weight = np.random.default_rng(5).standard_normal(SHAPE, np.float32)
+    saved, unit = one_unit(device, context=context, tensor=weight, offload=offload)
     state = shardwright.State()
-    hsdp.add_to_state(state)
-    with pytest.raises(shardwright.UnimplementedError, match="extension:5"):
-        shardwright.save(state, tmp_path / "apart")
-    hsdp.close()
+    saved.add_to_state(state, "model.")
+    shardwright.save(state, tmp_path / "apart")
+    host, loaded = one_unit()
+    state = shardwright.State()
+    host.add_to_state(state, "model.")
+    shardwright.load(tmp_path / "apart", into=state)
+    assert loaded.local(0).numpy().tobytes() == weight.tobytes()
+    shardwright.save(state, tmp_path / "host")
+    back, unit = one_unit(device, context=context)
+    state = shardwright.State()
+    back.add_to_state(state, "model.")
+    shardwright.load(tmp_path / "host", into=state)
+    assert seen(context, unit.views("local")[0][0]).tobytes() == weight.tobytes()
+    for each in (saved, host, back):
+        each.close()
+
+
+def test_a_device_that_was_closed_is_refused(context, device):
     device.close()
     with pytest.raises(shardwright.FailedPreconditionError, match="the device was closed"):
         one_unit(device, context=context)

@@ -183,11 +183,16 @@ static double value_of_bfloat(uint16_t high) {
   return (double)value;
 }
 
-static uint16_t bfloat_of(float value) {
-  uint32_t bits = 0;
-  memcpy(&bits, &value, sizeof(bits));
-  if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+/* As half_of, with as many exponents as a float has. */
+static uint16_t bfloat_of(double value) {
+  const uint16_t sign = signbit(value) ? 0x8000 : 0;
+  const double size = fabs(value);
+  int exponent = 0;
+  if (isnan(value)) return sign | 0x7fc0;
+  if (size >= 0x1.ffp127) return sign | 0x7f80;
+  if (size < 0x1p-126) return (uint16_t)(sign | (uint16_t)rint(ldexp(size, 133)));
+  const double fraction = rint(ldexp(frexp(size, &exponent), 8));
+  return (uint16_t)(sign + ((exponent + 126) << 7) + (int)fraction - 128);
 }
 
 static double load(int32_t dtype, const void* from, uint64_t index) {
@@ -201,7 +206,7 @@ static void store(int32_t dtype, void* to, uint64_t index, double value) {
   if (dtype == SHW_FLOAT16) {
     ((uint16_t*)to)[index] = half_of(value);
   } else if (dtype == SHW_BFLOAT16) {
-    ((uint16_t*)to)[index] = bfloat_of((float)value);
+    ((uint16_t*)to)[index] = bfloat_of(value);
   } else if (dtype == SHW_FLOAT32) {
     ((float*)to)[index] = (float)value;
   } else {

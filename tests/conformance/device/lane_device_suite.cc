@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tensor/cast.h"
 #include "tests/support/gate.h"
 #include "tests/support/no_memory.h"
 
@@ -283,6 +284,51 @@ TEST_P(LaneDeviceConformance, GivesTheBitsOfTheHost) {
         device_->copy(*lane, CopyKind::kDeviceToHost, target.first(found.size()), found).ok());
     ASSERT_TRUE(lane->synchronize().ok());
     EXPECT_EQ(found, expected) << dtype_name(to);
+  }
+  device_->release(source);
+  device_->release(target);
+}
+
+// What is next to the middle between two of the narrow ones is told apart.
+TEST_P(LaneDeviceConformance, RoundsDoublesOnce) {
+  const std::vector<double> given{257.0,    257.0 + 0x1p-40, 257.0 - 0x1p-40, -257.0 - 0x1p-40,
+                                  2049.0,   2049.0 + 0x1p-40, 65519.999999999, 65520.0,
+                                  0x1p-25,  0x1.0000000001p-25, 0x1p-134,      0x1.0000000001p-134,
+                                  0x1.ffp127, -1e300,         1.0 / 3,         0.0};
+  const auto bytes = std::as_bytes(std::span(given));
+  const std::span<std::byte> source = device_->allocate(bytes.size()).value();
+  const std::span<std::byte> target = device_->allocate(bytes.size()).value();
+  const LanePtr lane = this->lane();
+  ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+  for (const DType to : {DType::kBfloat16, DType::kFloat16}) {
+    std::vector<std::byte> expected(2 * given.size());
+    std::vector<std::byte> found(expected.size());
+    std::vector<double> back(given.size());
+    std::vector<double> expected_back(given.size());
+    ASSERT_TRUE(cast_elements(DType::kFloat64, bytes, to, expected).ok());
+    ASSERT_TRUE(cast_elements(to, expected, DType::kFloat64,
+                              std::as_writable_bytes(std::span(expected_back)))
+                    .ok());
+    ElementCopy copy{.source = source.data(),
+                     .target = target.data(),
+                     .columns = given.size(),
+                     .source_dtype = DType::kFloat64,
+                     .target_dtype = to};
+    ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+    ASSERT_TRUE(
+        device_->copy(*lane, CopyKind::kDeviceToHost, target.first(found.size()), found).ok());
+    std::swap(copy.source_dtype, copy.target_dtype);
+    copy.source = target.data();
+    copy.target = source.data();
+    ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
+    ASSERT_TRUE(device_
+                    ->copy(*lane, CopyKind::kDeviceToHost, source,
+                           std::as_writable_bytes(std::span(back)))
+                    .ok());
+    ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(found, expected) << dtype_name(to);
+    EXPECT_EQ(back, expected_back) << dtype_name(to);
   }
   device_->release(source);
   device_->release(target);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every device does alike, for host memory and for a device that the host cannot reach:
-// strided windows against their packed bytes.
+// What every device does alike, for host memory, for a device that the host cannot reach, and for
+// memory that comes with an access: strided windows against their packed bytes.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -10,7 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "core/device/host/host_device.h"
+#include "core/device/lane_access.h"
+#include "core/device/reached_device.h"
 #include "core/integrity/digest.h"
+#include "tests/support/apart_device.h"
 #include "tests/support/guarded_device.h"
 
 namespace shardwright::device {
@@ -22,15 +25,21 @@ constexpr int64_t kRows = 37;
 constexpr int64_t kColumns = 29;
 constexpr int64_t kElements = kRows * kColumns;
 
+enum class Place { kHost, kGuarded, kReached };
+
 // A column-major float matrix on a device, and its elements in row-major order.
 struct Matrix {
   std::vector<float> memory = std::vector<float>(kElements);
   GuardedDevice guarded{1 << 20};
   std::unique_ptr<Device> host = make_host_device();
+  std::shared_ptr<LaneDevice> apart = test::make_apart_device(/*inline_lanes=*/false);
+  std::shared_ptr<WindowAccess> access = make_lane_access(apart);
+  std::unique_ptr<Device> reached = make_reached_device();
+  std::span<std::byte> lent;  // of apart
   DeviceWindow window;
   std::vector<float> packed = std::vector<float>(kElements);
 
-  explicit Matrix(bool on_host) {
+  explicit Matrix(Place place) {
     std::iota(memory.begin(), memory.end(), 1.0F);
     for (int64_t i = 0; i < kElements; ++i)
       packed[static_cast<size_t>(i)] =
@@ -40,9 +49,23 @@ struct Matrix {
     view.dtype = DType::kFloat32;
     view.shape = Dims{kRows, kColumns};
     view.strides = Dims{1, kRows};
-    if (!on_host) view = guarded.moved(view);
-    window = {on_host ? host.get() : static_cast<Device*>(&guarded),
-              *window_of(view, Dims{0, 0}, view.shape), view.device_id, view.stream};
+    if (place == Place::kGuarded) view = guarded.moved(view);
+    if (place == Place::kReached) view.data = lend();
+    window = {device_at(place), *window_of(view, Dims{0, 0}, view.shape), view.device_id,
+              view.stream, place == Place::kReached ? access.get() : nullptr};
+  }
+  ~Matrix() { apart->release(lent); }
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+
+  Device* device_at(Place place) {
+    if (place == Place::kHost) return host.get();
+    return place == Place::kReached ? reached.get() : static_cast<Device*>(&guarded);
+  }
+  std::byte* lend() {
+    lent = apart->allocate(kElements * sizeof(float)).value();
+    std::memcpy(test::behind(lent.data()), memory.data(), lent.size());
+    return lent.data();
   }
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(packed)); }
   std::vector<std::byte> now() {
@@ -56,15 +79,20 @@ struct Matrix {
   }
 };
 
-class DeviceCopies : public testing::TestWithParam<bool> {
+class DeviceCopies : public testing::TestWithParam<Place> {
  protected:
   Matrix matrix_{GetParam()};
   Device& device() { return *matrix_.window.device; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, DeviceCopies, testing::Bool(), [](const auto& each) {
-  return each.param ? std::string("Host") : std::string("Guarded");
-});
+std::string name_of_place(const testing::TestParamInfo<Place>& each) {
+  if (each.param == Place::kHost) return "Host";
+  return each.param == Place::kGuarded ? "Guarded" : "Reached";
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DeviceCopies,
+                         testing::Values(Place::kHost, Place::kGuarded, Place::kReached),
+                         name_of_place);
 
 TEST_P(DeviceCopies, GatherGivesAnyRunOfThePackedBytes) {
   for (const size_t begin : {size_t{0}, size_t{1}, size_t{115}, size_t{4000}}) {
@@ -133,7 +161,7 @@ TEST_P(DeviceCopies, NothingIsMovedForNoElements) {
 }
 
 TEST(DeviceCopies, TheHostReachesContiguousHostMemoryItself) {
-  Matrix matrix(/*on_host=*/true);
+  Matrix matrix(Place::kHost);
   EXPECT_TRUE(matrix.host->host_bytes(matrix.window).empty()) << "its elements are no run";
   DeviceWindow column = matrix.window;
   column.elements.shape = Dims{kRows, 1};

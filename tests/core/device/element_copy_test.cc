@@ -115,13 +115,24 @@ TEST(ElementCopy, MovesBytesOfAnyDtypeThatFillsThem) {
             StatusCode::kUnimplemented);
 }
 
+// 257 + 2^-40 is above the middle of 256 and 258, which a float does not tell.
+TEST(ElementCopy, RoundsFloat64OnceToSixteenBits) {
+  const std::vector<double> source{257.0, 257.0 + 0x1p-40, 257.0 - 0x1p-40};
+  std::vector<uint16_t> target(source.size());
+  ASSERT_TRUE(copy_elements_on_host(run(source, DType::kFloat64, target, DType::kBfloat16)).ok());
+  EXPECT_EQ(target, (std::vector<uint16_t>{bfloat16(256), bfloat16(258), bfloat16(256)}));
+  std::vector<double> back(source.size());
+  ASSERT_TRUE(copy_elements_on_host(run(target, DType::kBfloat16, back, DType::kFloat64)).ok());
+  EXPECT_EQ(back, (std::vector<double>{256, 258, 256}));
+}
+
 TEST(ElementCopy, RefusesWhatItDoesNotConvertAddOrMultiply) {
   std::vector<double> memory(4);
-  ElementCopy copy = run(memory, DType::kFloat64, memory, DType::kBfloat16);
+  ElementCopy copy = run(memory, DType::kFloat64, memory, DType::kFloat8E5m2);
   const Status refused = check_element_copy(copy);
   EXPECT_EQ(refused.code(), StatusCode::kUnimplemented);
   EXPECT_NE(refused.message().find("float64"), std::string::npos) << refused.message();
-  EXPECT_NE(refused.message().find("bfloat16"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("float8_e5m2"), std::string::npos) << refused.message();
   copy.source_dtype = copy.target_dtype = DType::kInt32;
   EXPECT_TRUE(check_element_copy(copy).ok());
   copy.adds = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors on a device that the host cannot reach: saved, loaded, read and staged through the
-// interface to devices alone; a device that fails at any call; a device that nothing reaches.
+// interface to devices alone, be it one of the runtime or one that a state brings an access to; a
+// device that fails at any call; a device that nothing reaches.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -20,22 +21,56 @@ using shardwright::test::RandomSource;
 constexpr uint64_t kDeviceBytes = uint64_t{64} << 20;
 constexpr int64_t kMaxCalls = 4096;  // of one save or load of a small world
 
-class DeviceTest : public testing::Test {
- protected:
-  DeviceTest() {
-    RuntimeOptions options;
-    options.threads = 2;
-    options.devices = {{GuardedDevice::kType, device_}};
-    runtime_ = std::move(*Runtime::create(options));
+// The device as a state may bring it.
+class GuardedAccess final : public WindowAccess {
+ public:
+  explicit GuardedAccess(std::shared_ptr<GuardedDevice> device) : device_(std::move(device)) {}
+  std::string_view name() const override { return device_->name(); }
+  Status gather(const StridedWindow& from, uint64_t begin, std::span<std::byte> to) override {
+    return device_->gather(placed(from), begin, to);
+  }
+  Status scatter(std::span<const std::byte> from, const StridedWindow& to,
+                 uint64_t begin) override {
+    return device_->scatter(from, placed(to), begin);
   }
 
-  // The same world with its tensors on the device.
+ private:
+  device::DeviceWindow placed(const StridedWindow& window) const {
+    return {device_.get(), window, GuardedDevice::kId, GuardedDevice::kStream};
+  }
+
+  const std::shared_ptr<GuardedDevice> device_;  // co-owned with the test
+};
+
+class DeviceFixture : public testing::Test {
+ protected:
+  explicit DeviceFixture(bool by_access) : by_access_(by_access) { renew(); }
+
+  void renew() {
+    device_ = std::make_shared<GuardedDevice>(kDeviceBytes);
+    RuntimeOptions options;
+    options.threads = 2;
+    if (!by_access_) options.devices = {{GuardedDevice::kType, device_}};
+    runtime_ = std::move(*Runtime::create(options));
+  }
+  void let_reach(State* state) {
+    if (by_access_)
+      state->add_access(
+          {GuardedDevice::kType, GuardedDevice::kId, std::make_shared<GuardedAccess>(device_)});
+  }
+
+  // The same entries with their tensors on the device.
+  std::shared_ptr<State> moved(const State& state) {
+    std::shared_ptr<State> there = device_->moved(state);
+    let_reach(there.get());
+    return there;
+  }
   World moved(const World& world) {
     World result;
     result.tensors = world.tensors;
     for (const Holding& rank : world.ranks) {
       Holding holding;
-      holding.state = device_->moved(*rank.state);
+      holding.state = moved(*rank.state);
       result.ranks.push_back(std::move(holding));
     }
     return result;
@@ -52,17 +87,31 @@ class DeviceTest : public testing::Test {
 
   Result<Report> load_on_device(const Holding& target, std::shared_ptr<State>* on_device,
                                 const LoadOptions& options = {}) {
-    *on_device = device_->moved(*target.state);
+    *on_device = moved(*target.state);
     const auto alone = collective::make_single_collective();
     return load(*runtime_, location_, **on_device, *alone, options, CallContext());
   }
 
-  std::shared_ptr<GuardedDevice> device_ = std::make_shared<GuardedDevice>(kDeviceBytes);
+  const bool by_access_;
+  std::shared_ptr<GuardedDevice> device_;
   std::unique_ptr<Runtime> runtime_;
   format::Location location_{storage::make_memory_storage(), "ckpt"};
 };
 
-TEST_F(DeviceTest, SavesOfSeveralRanksGoThroughTheInterface) {
+class DeviceTest : public DeviceFixture, public testing::WithParamInterface<bool> {
+ protected:
+  DeviceTest() : DeviceFixture(GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(Each, DeviceTest, testing::Bool(), [](const auto& each) {
+  return std::string(each.param ? "Access" : "Runtime");
+});
+
+class DeviceOfARuntime : public DeviceFixture {
+ protected:
+  DeviceOfARuntime() : DeviceFixture(/*by_access=*/false) {}
+};
+
+TEST_P(DeviceTest, SavesOfSeveralRanksGoThroughTheInterface) {
   const World world = make_world(3, 9);
   SaveOptions options;
   options.rules.verify_replicas = plan::VerifyReplicas::kAll;
@@ -75,7 +124,7 @@ TEST_F(DeviceTest, SavesOfSeveralRanksGoThroughTheInterface) {
   EXPECT_TRUE(stores(*runtime_, location_, world));
 }
 
-TEST_F(DeviceTest, LoadsInAnyLayoutGoThroughTheInterface) {
+TEST_P(DeviceTest, LoadsInAnyLayoutGoThroughTheInterface) {
   const World world = make_world(2, 4);
   ASSERT_EQ(agreed_code(save_world(*runtime_, world, location_)), StatusCode::kOk);
   RandomSource random;
@@ -94,14 +143,11 @@ TEST_F(DeviceTest, LoadsInAnyLayoutGoThroughTheInterface) {
     fetch(*on_device, &target);
     for (size_t t = 0; t < world.tensors.size(); ++t)
       EXPECT_TRUE(holds(target, t, world.tensors[t])) << "round " << round;
-    device_ = std::make_shared<GuardedDevice>(kDeviceBytes);
-    RuntimeOptions options;
-    options.devices = {{GuardedDevice::kType, device_}};
-    runtime_ = std::move(*Runtime::create(options));
+    renew();
   }
 }
 
-TEST_F(DeviceTest, ReplicasInSeveralPiecesAreDigestedThere) {
+TEST_P(DeviceTest, ReplicasInSeveralPiecesAreDigestedThere) {
   RandomSource random;
   const Dense truth = random_dense(random, "w", DType::kFloat32, {8, 6});
   World world;
@@ -132,16 +178,18 @@ struct Transposed {
   }
 };
 
-TEST_F(DeviceTest, StridedTensorsAreSavedAndLoadedThere) {
+TEST_P(DeviceTest, StridedTensorsAreSavedAndLoadedThere) {
   const Transposed stored(1.0F);
   auto state = std::make_shared<State>();
   ASSERT_TRUE(state->add_tensors({plain_tensor_entry("t", device_->moved(stored.view))}).ok());
+  let_reach(state.get());
   const auto alone = collective::make_single_collective();
   ASSERT_TRUE(save(*runtime_, state, location_, *alone, SaveOptions(), CallContext()).ok());
   Transposed target(-1.0F);
   State wanted;
   const TensorView there = device_->moved(target.view);
   ASSERT_TRUE(wanted.add_tensors({plain_tensor_entry("t", there)}).ok());
+  let_reach(&wanted);
   const Result<Report> loaded =
       load(*runtime_, location_, wanted, *alone, LoadOptions(), CallContext());
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
@@ -149,7 +197,7 @@ TEST_F(DeviceTest, StridedTensorsAreSavedAndLoadedThere) {
   EXPECT_EQ(target.memory, stored.memory);
 }
 
-TEST_F(DeviceTest, CastsAndPaddingAreMadeThere) {
+TEST_P(DeviceTest, CastsAndPaddingAreMadeThere) {
   Dense stored{"table", DType::kInt32, {4, 5}, {}};
   std::vector<int32_t> numbers(20);
   std::iota(numbers.begin(), numbers.end(), 1);
@@ -174,6 +222,7 @@ TEST_F(DeviceTest, CastsAndPaddingAreMadeThere) {
   const auto* values = reinterpret_cast<const float*>(target.memory[0]->data());
   for (int64_t i = 0; i < 28; ++i)
     EXPECT_EQ(values[i], i % 7 < 5 ? static_cast<float>(i / 7 * 5 + i % 7 + 1) : 0.0F) << i;
+  if (by_access_) return;  // by an access the host casts
   // A cast that this device does not make is refused before anything is written.
   Dense wide{"table", DType::kFloat64, {4, 5}, {}};
   wide.bytes.resize(160);
@@ -183,7 +232,7 @@ TEST_F(DeviceTest, CastsAndPaddingAreMadeThere) {
             StatusCode::kUnimplemented);
 }
 
-TEST_F(DeviceTest, BoxesAreReadIntoIt) {
+TEST_F(DeviceOfARuntime, BoxesAreReadIntoIt) {
   const World world = make_world(2, 4);
   ASSERT_EQ(agreed_code(save_world(*runtime_, world, location_)), StatusCode::kOk);
   const auto checkpoint = *Checkpoint::open(*runtime_, location_);
@@ -200,7 +249,7 @@ TEST_F(DeviceTest, BoxesAreReadIntoIt) {
   EXPECT_EQ(memory, rows.box_bytes(read.box));
 }
 
-TEST_F(DeviceTest, ASaveInTheBackgroundCopiesItFirst) {
+TEST_P(DeviceTest, ASaveInTheBackgroundCopiesItFirst) {
   const World world = make_world(1, 6);
   const World there = moved(world);
   const auto alone = collective::make_single_collective();
@@ -217,7 +266,7 @@ TEST_F(DeviceTest, ASaveInTheBackgroundCopiesItFirst) {
   EXPECT_TRUE(stores(*runtime_, location_, world));
 }
 
-TEST_F(DeviceTest, ASaveWhoseDeviceFailsAtAnyCallCommitsNothing) {
+TEST_P(DeviceTest, ASaveWhoseDeviceFailsAtAnyCallCommitsNothing) {
   const World world = make_small_world(2, 6);
   const World there = moved(world);
   for (int64_t call = 0; call < kMaxCalls; ++call) {
@@ -236,12 +285,12 @@ TEST_F(DeviceTest, ASaveWhoseDeviceFailsAtAnyCallCommitsNothing) {
   FAIL() << "it never succeeded";
 }
 
-TEST_F(DeviceTest, ALoadAndACopyWhoseDeviceFailsNameTheTensor) {
+TEST_P(DeviceTest, ALoadAndACopyWhoseDeviceFailsNameTheTensor) {
   const World world = make_small_world(1, 6);
   ASSERT_EQ(agreed_code(save_world(*runtime_, world, location_)), StatusCode::kOk);
   Holding target;
   add_boxes(&target, world.tensors[0], {{{0, 0}, {3, 60}}, {{0, 60}, {3, 68}}}, false);
-  const auto on_device = device_->moved(*target.state);
+  const auto on_device = moved(*target.state);
   const auto alone = collective::make_single_collective();
   device_->fail_call(0);
   const Status loaded =
@@ -254,7 +303,7 @@ TEST_F(DeviceTest, ALoadAndACopyWhoseDeviceFailsNameTheTensor) {
   EXPECT_EQ(staged.detail("tensor"), "w") << staged.to_string();
 }
 
-TEST_F(DeviceTest, OneThatNothingReachesIsRefusedBeforeAnythingIsWritten) {
+TEST_F(DeviceOfARuntime, OneThatNothingReachesIsRefusedBeforeAnythingIsWritten) {
   const World world = make_small_world(1, 6);
   const auto on_device = device_->moved(*world.ranks[0].state);
   const auto without = make_runtime();

@@ -2,8 +2,10 @@
 //
 // What only memory apart from the host's has: transports that reach nothing else, tensors that lie
 // there already, and failures of a lane. Every address faults when the host touches it.
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +15,7 @@
 #include "tests/core/hsdp/training.h"
 #include "tests/support/apart_device.h"
 #include "tests/support/expect_failure.h"
+#include "tests/support/wrapped_device.h"
 
 namespace shardwright::test {
 namespace {
@@ -119,20 +122,79 @@ TEST(Apart, NormsAndFactorsAreThoseOfTheHost) {
   }));
 }
 
+// Copies between the device and the host fail from some number on.
+class LooseWire final : public WrappedDevice {
+ public:
+  LooseWire(std::shared_ptr<device::LaneDevice> inner, std::shared_ptr<std::atomic<int64_t>> left)
+      : WrappedDevice(std::move(inner)), left_(std::move(left)) {}
+  Status copy(device::Lane& lane, device::CopyKind kind, std::span<const std::byte> source,
+              std::span<std::byte> target) override {
+    if (kind == device::CopyKind::kDeviceToDevice || --*left_ > 0)
+      return WrappedDevice::copy(lane, kind, source, target);
+    return lane.submit([] { return unavailable("a wire is loose"); });
+  }
+
+ private:
+  std::shared_ptr<std::atomic<int64_t>> left_;  // co-owned with the test
+};
+
+TEST(Apart, ACopyThatFailsEndsTheContextUntilItIsReset) {
+  TrainingCase plan;
+  plan.mesh.shard = 1;
+  plan.unit.offload = true;
+  const auto left = std::make_shared<std::atomic<int64_t>>(1'000'000);
+  plan.wrap_device = [left](std::shared_ptr<device::LaneDevice> inner) {
+    return std::make_shared<LooseWire>(std::move(inner), left);
+  };
+  RankMeshes meshes(plan.mesh);
+  const auto trainer = RankTrainer::create(plan, 0, meshes.take(0)).value();
+  Parameters whole = trainer->whole_parameters().value();
+  for (int64_t good = 1; good < 12; ++good) {
+    *left = good;
+    const Status outcome = trainer->run_step(0);
+    *left = 1'000'000;
+    EXPECT_FAILURE(outcome, StatusCode::kUnavailable, "a wire is loose");
+    EXPECT_FAILURE(trainer->run_step(0), StatusCode::kFailedPrecondition, "must be reset");
+    ASSERT_TRUE(trainer->context().reset().ok());
+    EXPECT_EQ(trainer->whole_parameters().value(), whole) << good;
+  }
+}
+
+// The device has no pinned memory left.
+class WithoutPinned final : public WrappedDevice {
+ public:
+  using WrappedDevice::WrappedDevice;
+  Result<std::span<std::byte>> allocate_pinned(uint64_t bytes) override {
+    return resource_exhausted("memory", "no pinned memory for " + std::to_string(bytes));
+  }
+};
+
+TEST(Apart, ShardsWithoutPinnedMemoryAreRefused) {
+  TrainingCase plan;
+  plan.mesh.shard = 1;
+  plan.unit.offload = true;
+  plan.wrap_device = [](std::shared_ptr<device::LaneDevice> inner) {
+    return std::make_shared<WithoutPinned>(std::move(inner));
+  };
+  RankMeshes meshes(plan.mesh);
+  EXPECT_FAILURE(RankTrainer::create(plan, 0, meshes.take(0)).status(),
+                 StatusCode::kResourceExhausted, "no pinned memory");
+}
+
 TEST(Apart, DtypesThatTheDeviceDoesNotCastAreRefusedByName) {
   const MeshShape shape{.shard = 1};
   RankMeshes meshes(shape);
   const auto context =
       hsdp::Hsdp::create(options_of(shape), meshes.take(0), make_test_device(true)).value();
   hsdp::UnitOptions options;
-  options.parameter_dtype = DType::kBfloat16;
+  options.parameter_dtype = DType::kFloat8E5m2;
   hsdp::Unit* const unit = context->create_unit("layer", options).value();
   std::vector<hsdp::ParameterInput> inputs(1);
   inputs[0].spec.fqn = "weight";
   inputs[0].spec.shape = {2, 2};
   inputs[0].spec.dtype = DType::kFloat64;
   ASSERT_TRUE(unit->add_parameters(std::move(inputs)).ok());
-  EXPECT_FAILURE(unit->seal(), StatusCode::kUnimplemented, "layer", "float64", "bfloat16", "apart");
+  EXPECT_FAILURE(unit->seal(), StatusCode::kUnimplemented, "layer", "float64", "float8_e5m2", "apart");
 }
 
 }  // namespace

@@ -13,4 +13,10 @@ std::span<std::byte> seen(std::span<std::byte> memory) {
   return memory;
 }
 
+std::string missing_device() {
+  return {};
+}
+
+void written(std::span<std::byte>) {}
+
 }  // namespace shardwright::test

@@ -136,7 +136,7 @@ TEST(Policies, T2ReplicatedParametersNeedOneToo) {
 
 TEST(Policies, T9ParametersOfFewBitsAreSummedInManyWithTheSameBits) {
   for (const DType narrow : {DType::kBfloat16, DType::kFloat16}) {
-    for (const DType reduce : {DType::kFloat32, DType::kInvalid}) {
+    for (const DType reduce : {DType::kFloat32, DType::kFloat64, DType::kInvalid}) {
       TrainingCase plan = sharded_over(2);
       plan.unit.parameter_dtype = narrow;
       plan.unit.reduce_dtype = reduce;
@@ -156,16 +156,6 @@ TEST(Policies, T9SumsOfFewBitsAreCloseAndRepeat) {
   }
 }
 
-TEST(Policies, T13OffloadToTheDeviceItselfChangesNothing) {
-  TrainingCase plan = sharded_over(3);
-  plan.unit.offload = true;
-  if (make_test_device(true)->is_host()) return expect_trains_like_one_process(plan);
-  // Memory that is not the host's has no place for the shards there.
-  RankMeshes meshes(plan.mesh);
-  for (int32_t rank = 0; rank < plan.mesh.world(); ++rank)
-    EXPECT_FAILURE(RankTrainer::create(plan, rank, meshes.take(rank)).status(),
-                   StatusCode::kUnimplemented, "layer 0", "offload");
-}
 
 TEST(Policies, T16ReplicatedParametersBesideShardedOnesHaveTheSameBits) {
   for (const int32_t replicate : {1, 2}) {

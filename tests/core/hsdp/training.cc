@@ -21,8 +21,8 @@ std::span<const std::byte> bytes_of(const Floats& values) {
   return std::as_bytes(std::span(values));
 }
 
-std::span<float> floats_of(std::span<std::byte> bytes) {
-  return {seen_floats(bytes), bytes.size() / sizeof(float)};
+std::span<float> floats_of(const hsdp::ParameterView& view) {
+  return {reinterpret_cast<float*>(seen(view).data()), view.bytes.size() / sizeof(float)};
 }
 
 }  // namespace
@@ -58,6 +58,7 @@ Result<std::unique_ptr<RankTrainer>> RankTrainer::create(const TrainingCase& pla
   options.shard_axis = options_of(plan.mesh).shard_axis;
   options.replicate_axis = options_of(plan.mesh).replicate_axis;
   trainer->device_ = make_test_device(plan.inline_lanes);
+  if (plan.wrap_device) trainer->device_ = plan.wrap_device(std::move(trainer->device_));
   SHW_ASSIGN_OR_RETURN(trainer->context_,
                        hsdp::Hsdp::create(options, std::move(mesh), trainer->device_));
   for (size_t layer = 0; layer < plan.layers(); ++layer)
@@ -109,7 +110,7 @@ Result<Floats> RankTrainer::whole(size_t layer, size_t parameter) {
   SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView view, units_[layer]->full(parameter));
   const size_t width = static_cast<size_t>(dtype_bits(view.dtype)) / 8;
   Floats values(view.bytes.size() / width);
-  SHW_RETURN_IF_ERROR(cast_elements(view.dtype, seen(view.bytes), DType::kFloat32,
+  SHW_RETURN_IF_ERROR(cast_elements(view.dtype, seen(view), DType::kFloat32,
                                     std::as_writable_bytes(std::span(values))));
   return values;
 }
@@ -141,6 +142,7 @@ Status RankTrainer::forward(int32_t step, int32_t micro_batch) {
 Status RankTrainer::move_to_device(hsdp::GradientInput* input) {
   SHW_ASSIGN_OR_RETURN(const std::span<std::byte> there, device_->allocate(input->bytes.size()));
   std::ranges::copy(input->bytes, seen(there).begin());
+  written(there);
   input->owner = std::shared_ptr<const void>(
       there.data(), [there, device = device_](const void*) { device->release(there); });
   input->bytes = there;
@@ -189,7 +191,8 @@ Status RankTrainer::optimize() {
       SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView gradient, units_[layer]->gradient(each));
       if (gradient.dtype != DType::kFloat32 || gradient.shape != local.shape)
         return internal_error("the gradient of a shard is not like the shard");
-      apply_momentum(floats_of(local.bytes), floats_of(gradient.bytes), momenta_[2 * layer + each]);
+      apply_momentum(floats_of(local), floats_of(gradient), momenta_[2 * layer + each]);
+      written(local);
     }
   }
   SHW_RETURN_IF_ERROR(context_->zero_gradients());
@@ -227,7 +230,7 @@ Result<RankTrainer::Snapshot> RankTrainer::snapshot() {
   for (hsdp::Unit* unit : units_) {
     for (size_t each = 0; each < 2; ++each) {
       SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView local, unit->local(each));
-      const std::span<float> values = floats_of(local.bytes);
+      const std::span<float> values = floats_of(local);
       result.parts.emplace_back(values.begin(), values.end());
     }
   }
@@ -238,7 +241,8 @@ Status RankTrainer::restore(const Snapshot& from) {
   momenta_ = from.momenta;
   for (size_t each = 0; each < from.parts.size(); ++each) {
     SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView local, units_[each / 2]->local(each % 2));
-    std::ranges::copy(from.parts[each], floats_of(local.bytes).begin());
+    std::ranges::copy(from.parts[each], floats_of(local).begin());
+    written(local);
   }
   return context_->step_event();
 }
@@ -247,7 +251,7 @@ Status RankTrainer::expect_shards_of(const Parameters& parameters) {
   for (size_t each = 0; each < parameters.size(); ++each) {
     SHW_ASSIGN_OR_RETURN(const hsdp::ParameterView local, units_[each / 2]->local(each % 2));
     SHW_ASSIGN_OR_RETURN(const Box box, units_[each / 2]->box(each % 2));
-    const std::span<const float> values = floats_of(local.bytes);
+    const std::span<const float> values = floats_of(local);
     const size_t columns = each % 2 == 0 ? static_cast<size_t>(box.sizes[1]) : 1;
     const size_t all_columns = each % 2 == 0 ? plan_.widths[each / 2] : 1;
     const size_t first = each % 2 == 0 ? static_cast<size_t>(box.offsets[1]) : 0;

@@ -36,6 +36,9 @@ struct TrainingCase {
   bool take_gradients = false;       // handed over instead of copied
   bool gradients_on_device = false;  // they lie in its memory already
   bool inline_lanes = false;
+  // What the device is wrapped in.
+  std::function<std::shared_ptr<device::LaneDevice>(std::shared_ptr<device::LaneDevice>)>
+      wrap_device{};
   bool one_finalize = false;   // is_last_backward only at the last micro-batch
   std::vector<bool> frozen{};  // per parameter, as it begins
   int32_t unfreeze_step = -1;  // from this step on nothing is frozen

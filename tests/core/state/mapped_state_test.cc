@@ -288,6 +288,35 @@ TEST(MappedState, KeepsTheOtherStateAlive) {
   EXPECT_EQ(owner.use_count(), 1);
 }
 
+// What reaches the memory of a device.
+class NoAccess final : public WindowAccess {
+ public:
+  std::string_view name() const override { return "none"; }
+  Status gather(const StridedWindow&, uint64_t, std::span<std::byte>) override { return {}; }
+  Status scatter(std::span<const std::byte>, const StridedWindow&, uint64_t) override { return {}; }
+};
+
+TEST(MappedState, HasTheAccessesOfTheOther) {
+  Host host;
+  TensorEntry replica = host.entry("a", {2}, 0);
+  replica.replica = true;
+  const auto from = state_of({replica, host.entry("w", {2}, 2)});
+  const auto access = std::make_shared<NoAccess>();
+  from->add_access({2, 1, access});
+  from->add_access({2, 1, std::make_shared<NoAccess>()});  // there is one
+  const auto mapped = *map_state(from, mapping_of({{"w", {}, false, {RenameStep{"v"}}}}));
+  const auto mine = *without_replicas(from);
+  for (const State* each : {static_cast<const State*>(from.get()),
+                            static_cast<const State*>(mapped.get()), mine.get()}) {
+    TensorSpan there;
+    there.device_type = 2;
+    there.device_id = 1;
+    EXPECT_EQ(each->access_to(there), access.get());
+    there.device_id = 0;
+    EXPECT_EQ(each->access_to(there), nullptr);
+  }
+}
+
 TEST(MappedState, ReplicasAreLeftOut) {
   Host host;
   TensorEntry replica = host.entry("a", {2}, 0);

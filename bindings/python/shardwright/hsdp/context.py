@@ -68,6 +68,7 @@ class Hsdp:
             layout: "row", each parameter cut along one dimension; "ragged", all one range of rows that is cut evenly.
             reshard_after_forward: True, False, None = True except at the root, n = each rank keeps 1/n.
             unused: what a parameter without a gradient adds: "zero", or "skip" on which ranks must agree.
+            offload: shards and their gradients stay in memory of the host, so that arrays reach them on every device.
             host_memory: whole parameters lie in memory given by `Unit.set_memory`.
         """
         fields = settings.unit_fields(param_dtype=param_dtype, reduce_dtype=reduce_dtype, output_dtype=output_dtype,

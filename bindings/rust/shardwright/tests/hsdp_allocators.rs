@@ -5,8 +5,8 @@
 mod ranks;
 
 use ranks::{COLUMNS, ROWS, ends_of_threads, iterate, meshes, message_of, on_ranks, weight};
-use shardwright::hsdp::{ALIGNMENT, HostAllocator, Hsdp, HsdpOptions, Mesh, Param, Phase, Unit, UnitOptions};
-use shardwright::{Error, ErrorKind, Result};
+use shardwright::hsdp::{ALIGNMENT, Device, HostAllocator, Hsdp, HsdpOptions, Mesh, Param, Phase, Unit, UnitOptions};
+use shardwright::{Context, Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
 const BYTES: usize = ROWS * COLUMNS * 4;
@@ -157,4 +157,20 @@ fn errors_and_panics_of_the_host_come_out_of_the_call() {
     let (mut hsdp, unit) = alone_in(pool);
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hsdp.unshard(unit))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the pool is broken"));
+}
+
+#[test]
+fn memory_of_the_host_is_not_lent_to_a_device() {
+    let context = Context::builder().build().unwrap();
+    // SAFETY: it is one of ours.
+    unsafe { context.load_plugin("apart") }.unwrap();
+    let device = Device::open(&context, "apart", "").unwrap();
+    let mut hsdp =
+        Hsdp::on_device(&context, &device, &Mesh::new(&[1], 0).unwrap(), &HsdpOptions::default()).unwrap();
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let weight = weight();
+    let params = [Param::new("weight", &[ROWS as i64, COLUMNS as i64], &weight)];
+    let outcome = hsdp.add_unit_in(Pool::new(&seen), "layer", &UnitOptions::default(), &params);
+    assert!(message_of(outcome, ErrorKind::Unimplemented).contains("'layer'"));
+    assert!(seen.lock().unwrap().is_dropped);
 }

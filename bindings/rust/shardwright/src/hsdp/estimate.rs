@@ -43,7 +43,7 @@ pub fn estimate(
         shard_size: world.shards,
         replicate_size: world.replicas,
     };
-    let options = options.raw(std::ptr::null_mut());
+    let options = options.raw(std::ptr::null_mut(), std::ptr::null());
     collect(units, &mut Vec::new(), &mut |raw_units| {
         // SAFETY: everything that the columns point to lives for the call.
         let memory =

@@ -37,11 +37,13 @@
 //! ```
 //!
 //! Memory of the library is seen as slices that the borrow checker ends before the next change: whole parameters while a unit is
-//! unsharded ([`Hsdp::full`]), the part of this rank ([`Hsdp::local`]) and its gradient ([`Hsdp::grad`]).
+//! unsharded ([`Hsdp::full`]), the part of this rank ([`Hsdp::local`]) and its gradient ([`Hsdp::grad`]). On a [`Device`] with memory
+//! of its own there are addresses instead ([`Hsdp::memory`]); shards and gradients of units that offload are slices there, too.
 
 mod allocator;
 mod background;
 mod communicator;
+mod device;
 mod estimate;
 mod gradients;
 mod host_communicator;
@@ -54,6 +56,7 @@ mod work;
 pub use allocator::{ALIGNMENT, HostAllocator};
 pub use background::{FinishedSave, SaveJob};
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
+pub use device::{Device, View, ViewMemory};
 pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};
 pub use host_communicator::{HostCommunicator, Operation};
 pub use mesh::{Lane, Mesh};

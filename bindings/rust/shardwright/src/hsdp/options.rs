@@ -35,13 +35,13 @@ pub struct HsdpOptions {
 }
 
 impl HsdpOptions {
-    /// As C has them, of a mesh that may be NULL.
-    pub(super) fn raw(&self, mesh: *mut ffi::shw_hsdp_mesh) -> ffi::shw_hsdp_options {
+    /// As C has them, of a mesh that may be NULL, on a device, NULL = the host.
+    pub(super) fn raw(&self, mesh: *mut ffi::shw_hsdp_mesh, device: *const ffi::shw_device) -> ffi::shw_hsdp_options {
         ffi::shw_hsdp_options {
             struct_size: size_of::<ffi::shw_hsdp_options>() as u32,
             flags: if self.unordered { ffi::SHW_HSDP_UNORDERED as u32 } else { 0 },
             mesh,
-            device: std::ptr::null(),
+            device,
             shard_axis: self.shard_axis.unwrap_or(-1),
             replicate_axis: self.replicate_axis.unwrap_or(-1),
             lanes: self.lanes,
@@ -136,7 +136,7 @@ pub struct UnitOptions {
     pub reshard_after_forward: Reshard,
     /// What a parameter without a gradient adds.
     pub unused: Unused,
-    /// Shards and their gradients lie in memory of the host.
+    /// Shards and their gradients stay in memory of the host, so that slices reach them on every device.
     pub offload: bool,
 }
 }

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hsdp::allocator::{HostAllocator, table_of};
+use crate::hsdp::device::{Device, View, ViewMemory, check_on_host};
 use crate::hsdp::mesh::Mesh;
 use crate::hsdp::options::{
     Content, GradState, HsdpOptions, Memory, MemoryKind, Param, Phase, UnitOptions, UnitState, with_batch,
@@ -49,6 +50,7 @@ pub struct Hsdp {
     units: Vec<*mut ffi::shw_hsdp_unit>,
     context: Context,
     readers: Vec<Weak<Handle>>, // saves of the shards
+    is_on_host: bool,           // has its memory there
 }
 
 // SAFETY: calls come from any thread, one at a time, which &mut and &self without Sync ensure.
@@ -62,16 +64,26 @@ impl Hsdp {
 
     /// The same in a context of its own, which is kept alive as the mesh is.
     pub fn in_context(context: &Context, mesh: &Mesh, options: &HsdpOptions) -> Result<Hsdp> {
+        Hsdp::make(context, &options.raw(mesh.handle(), std::ptr::null()), true)
+    }
+
+    /// The same with the memory of all units on a device. Parameters and gradients are handed in from memory of the host.
+    pub fn on_device(context: &Context, device: &Device, mesh: &Mesh, options: &HsdpOptions) -> Result<Hsdp> {
+        Hsdp::make(context, &options.raw(mesh.handle(), device.handle()), device.is_host())
+    }
+
+    /// The options name a mesh and a device that live.
+    fn make(context: &Context, options: &ffi::shw_hsdp_options, is_on_host: bool) -> Result<Hsdp> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let options = options.raw(mesh.handle());
-        // SAFETY: context, mesh and options live for the call.
-        let handle = unsafe { raw::hsdp_create(context.handle(), &options) }?;
+        // SAFETY: context, mesh, device and options live for the call.
+        let handle = unsafe { raw::hsdp_create(context.handle(), options) }?;
         Ok(Hsdp {
             handle,
             number: COUNT.fetch_add(1, Ordering::Relaxed),
             units: Vec::new(),
             context: context.clone(),
             readers: Vec::new(),
+            is_on_host,
         })
     }
 
@@ -82,7 +94,7 @@ impl Hsdp {
     }
 
     /// As [`Hsdp::add_unit`], with memory of the host for whole parameters: asked for when the unit is gathered, given back when it is
-    /// resharded.
+    /// resharded. UNIMPLEMENTED on a device with memory of its own.
     pub fn add_unit_in(
         &mut self,
         allocator: impl HostAllocator,
@@ -90,6 +102,10 @@ impl Hsdp {
         options: &UnitOptions,
         params: &[Param],
     ) -> Result<Unit> {
+        if !self.is_on_host {
+            let text = format!("unit '{name}' has its whole parameters on a device, and the allocator lends memory of the host");
+            return Err(Error::new(ErrorKind::Unimplemented, text));
+        }
         self.make_unit(name, options, params, |unit| {
             let table = table_of(allocator);
             // SAFETY: on success the library owns `user`; on failure it is taken back here.
@@ -249,6 +265,12 @@ impl Hsdp {
         self.readers.drain(..).filter_map(|save| save.upgrade()).for_each(|save| save.wait_until_unread());
     }
 
+    /// Where a parameter or its gradient lies, on whichever device. FAILED_PRECONDITION for a whole parameter of a unit that is not
+    /// unsharded.
+    pub fn memory(&self, unit: Unit, view: View, index: usize) -> Result<ViewMemory> {
+        Ok(ViewMemory::of(&self.view(unit, view.number(), index)?))
+    }
+
     fn view(&self, unit: Unit, view: i32, index: usize) -> Result<ffi::shw_tensor> {
         // SAFETY: the handle lives.
         Ok(unsafe { raw::hsdp_unit_views(self.raw(unit)?, view, index as u64, 1) }?)
@@ -398,7 +420,7 @@ fn recompute() -> ffi::shw_hsdp_phase_options {
     }
 }
 
-/// The elements of a view; none where it has no memory. INVALID_ARGUMENT for another dtype.
+/// The elements of a view; none where it has no memory. INVALID_ARGUMENT for another dtype, UNIMPLEMENTED for memory of a device.
 ///
 /// # Safety
 /// The view describes memory of the library that outlives 'a and that nobody changes meanwhile.
@@ -406,6 +428,7 @@ unsafe fn elements<'a, T: Element>(view: &ffi::shw_tensor) -> Result<Option<&'a 
     if view.data.is_null() {
         return Ok(None);
     }
+    check_on_host(view)?;
     if view.dtype != T::DTYPE.0 {
         let text = format!("the elements are {}, not {}", DType(view.dtype), T::DTYPE);
         return Err(Error::new(ErrorKind::InvalidArgument, text));

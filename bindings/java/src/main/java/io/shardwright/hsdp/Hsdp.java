@@ -46,16 +46,18 @@ import java.util.concurrent.CopyOnWriteArrayList;
 public final class Hsdp extends HsdpSettings {
     private final List<HsdpUnit> units = new CopyOnWriteArrayList<>();
     private final HsdpMesh mesh;
+    private final boolean isOnHost;
     private final List<Lent> lent;
 
     /** `ofMesh` keeps the communicators, also those of a mesh that is closed. */
-    private Hsdp(long handle, HsdpMesh mesh, Uses ofMesh, List<Lent> lent) {
+    private Hsdp(long handle, HsdpMesh mesh, boolean isOnHost, Uses ofMesh, List<Lent> lent) {
         super(handle, Leak.WARN, h -> {
             shw_nativeJNI.shw_hsdp_release(h);
             lent.forEach(Lent::forget);
             ofMesh.close();
         });
         this.mesh = mesh;
+        this.isOnHost = isOnHost;
         this.lent = lent;
     }
 
@@ -70,12 +72,13 @@ public final class Hsdp extends HsdpSettings {
      */
     public static Hsdp create(HsdpMesh mesh, HsdpOptions options) {
         Context context = options.contextOrShared();
+        boolean isOnHost = options.isOnHost();
         Uses ofMesh = new Uses();
         try (Uses uses = new Uses()) {
             Structs.HsdpOptions struct = options.struct(uses);
             struct.mesh = ofMesh.of(mesh);
             long handle = shw_nativeJNI.shw_hsdp_create(uses.of(context), struct);
-            return new Hsdp(handle, mesh, ofMesh, new CopyOnWriteArrayList<>());
+            return new Hsdp(handle, mesh, isOnHost, ofMesh, new CopyOnWriteArrayList<>());
         } catch (Throwable e) {
             ofMesh.close();
             throw e;
@@ -221,6 +224,11 @@ public final class Hsdp extends HsdpSettings {
      */
     public void setIsLastBackward(boolean value) {
         set(shw_nativeConstants.SHW_HSDP_IS_LAST_BACKWARD, value ? 1L : 0L);
+    }
+
+    /** Whether whole parameters may lie in buffers. */
+    boolean isOnHost() {
+        return isOnHost;
     }
 
     @Override

@@ -39,7 +39,8 @@ public final class HsdpOptions {
     }
 
     /**
-     * What work beside the caller is put on; null = the host.
+     * Where all units have their memory, and what work is put on; null = the host. Parameters and gradients are handed in from
+     * memory of the host.
      *
      * @param value the device
      * @return this
@@ -146,6 +147,10 @@ public final class HsdpOptions {
     public HsdpOptions timeout(Duration value) {
         this.timeout = value;
         return this;
+    }
+
+    boolean isOnHost() {
+        return device == null || device.isHost();
     }
 
     Context contextOrShared() {

@@ -326,7 +326,7 @@ public final class HsdpUnit extends HsdpSettings {
         return new HsdpView(this, kind, index, viewFacts(kind, index));
     }
 
-    /** Address, bytes, dtype and extents now. */
+    /** Address, bytes, dtype, device and extents now. */
     long[] viewFacts(int kind, int index) {
         long[] facts = with(h -> shw_nativeJNI.hsdpView(h, kind, index));
         if (facts[2] == 0) {
@@ -386,6 +386,13 @@ public final class HsdpUnit extends HsdpSettings {
 
     // ---- what a host sets ----
 
+    private void checkOnHost() {
+        if (!owner.isOnHost()) {
+            throw ShardwrightException.of(StatusCode.UNIMPLEMENTED,
+                    "whole parameters of unit '" + name + "' lie on a device, and buffers are memory of the host");
+        }
+    }
+
     /**
      * Gives memory for whole parameters, used whenever the unit is gathered from now on. The buffers are kept reachable until
      * others are given; their content is of use while the unit is {@link UnitState#UNSHARDED}.
@@ -393,8 +400,10 @@ public final class HsdpUnit extends HsdpSettings {
      * @param first number of the first parameter
      * @param buffers a direct buffer for each; its remaining bytes are at least those of the parameter
      * @throws FailedPreconditionException while the memory is in use, or without {@link HsdpUnitOptions#hostMemory}
+     * @throws ShardwrightException UNIMPLEMENTED on a device with memory of its own
      */
     public void setMemory(int first, List<ByteBuffer> buffers) {
+        checkOnHost();
         long[] addresses = new long[buffers.size()];
         long[] sizes = new long[buffers.size()];
         for (int i = 0; i < sizes.length; i++) {
@@ -414,9 +423,11 @@ public final class HsdpUnit extends HsdpSettings {
      *
      * @param allocator lends it; kept reachable as long as the unit's context
      * @throws FailedPreconditionException when the unit is sealed, or made with {@link HsdpUnitOptions#hostMemory}
+     * @throws ShardwrightException UNIMPLEMENTED on a device with memory of its own
      */
     public void setAllocator(HostAllocator allocator) {
         Objects.requireNonNull(allocator, "allocator");
+        checkOnHost();
         run(h -> shw_nativeJNI.shw_java_hsdp_set_allocator(h, shw_nativeJNI.reference(new HostAllocatorBridge(allocator))));
     }
 

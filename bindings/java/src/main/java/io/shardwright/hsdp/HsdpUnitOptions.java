@@ -100,7 +100,7 @@ public final class HsdpUnitOptions {
     }
 
     /**
-     * Whether shards stay in memory of the host.
+     * Whether shards and their gradients stay in memory of the host, so that buffers reach them on every device.
      *
      * @param value false by default
      * @return this

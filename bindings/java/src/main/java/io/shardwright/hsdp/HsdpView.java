@@ -7,6 +7,7 @@ import io.shardwright.errors.FailedPreconditionException;
 import io.shardwright.errors.OutOfRangeException;
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
+import io.shardwright.errors.UnimplementedException;
 import io.shardwright.internal.Slices;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -24,16 +25,20 @@ public final class HsdpView {
     private final int index;
     private final long byteSize;
     private final DType dtype;
+    private final int deviceType;
+    private final int deviceId;
     private final long[] shape;
 
-    /** kind: SHW_HSDP_VIEW_; facts: address, bytes, dtype, extents. */
+    /** kind: SHW_HSDP_VIEW_; facts: address, bytes, dtype, device type, device id, extents. */
     HsdpView(HsdpUnit unit, int kind, int index, long[] facts) {
         this.unit = unit;
         this.kind = kind;
         this.index = index;
         byteSize = facts[1];
         dtype = DType.of((int) facts[2]);
-        shape = Arrays.copyOfRange(facts, 3, facts.length);
+        deviceType = (int) facts[3];
+        deviceId = (int) facts[4];
+        shape = Arrays.copyOfRange(facts, 5, facts.length);
     }
 
     /**
@@ -64,11 +69,40 @@ public final class HsdpView {
     }
 
     /**
+     * On which kind of device the memory lies.
+     *
+     * @return DLPack's number; 1 = the host
+     */
+    public int deviceType() {
+        return deviceType;
+    }
+
+    /**
+     * Which device of that kind.
+     *
+     * @return its number, from 0
+     */
+    public int deviceId() {
+        return deviceId;
+    }
+
+    /**
+     * Where the memory begins, for what reaches the device on which it lies; valid as the memory is.
+     *
+     * @return an address on that device
+     * @throws FailedPreconditionException when the parameter is not whole any more, or the gradient gone
+     */
+    public long address() {
+        return unit.viewFacts(kind, index)[0];
+    }
+
+    /**
      * All bytes without a copy.
      *
      * @return a little-endian view, which may be written where it is a part of this rank or a gradient
      * @throws OutOfRangeException above 2 GiB: use {@link #slice}
      * @throws FailedPreconditionException when the parameter is not whole any more, or the gradient gone
+     * @throws UnimplementedException for memory of a device, which {@link #address} is for
      */
     public ByteBuffer bytes() {
         return slice(0, Slices.whole(byteSize, "slice(offset, size)"));
@@ -82,10 +116,15 @@ public final class HsdpView {
      * @return a little-endian view
      * @throws OutOfRangeException when it leaves the tensor
      * @throws FailedPreconditionException as {@link #bytes}
+     * @throws UnimplementedException as {@link #bytes}
      */
     public ByteBuffer slice(long offset, int size) {
         Slices.check("view", byteSize, offset, size);
-        long address = unit.viewFacts(kind, index)[0];
+        if (!Device.isHost(deviceType)) {
+            throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "the view lies on a device (" + deviceType + ", " + deviceId
+                    + "), and buffers reach memory of the host only: use its address there");
+        }
+        long address = address();
         return Slices.view(size, () -> unit.memory(address + offset, size));
     }
 
@@ -94,7 +133,7 @@ public final class HsdpView {
      *
      * @return the elements, row-major
      * @throws OutOfRangeException above 2 GiB
-     * @throws ShardwrightException FAILED_PRECONDITION for another dtype
+     * @throws ShardwrightException FAILED_PRECONDITION for another dtype; UNIMPLEMENTED as {@link #bytes}
      */
     public float[] toFloats() {
         if (!dtype.equals(DType.FLOAT32)) {
