@@ -26,7 +26,7 @@ struct DeviceWindow {
   Device* device = nullptr;  // not owned
   StridedWindow elements;
   int32_t device_id = 0;
-  uint64_t stream = 0;  // where the host has put work on this memory; 0 = none
+  uint64_t stream = 0;             // where the host has put work on this memory; 0 = none
   WindowAccess* access = nullptr;  // not owned; of memory that only this one reaches
 };
 

@@ -64,7 +64,7 @@ class Devices {
   Devices();
 
   std::unique_ptr<Device> host_;
-  std::unique_ptr<Device> reached_;  // of memory that comes with an access
+  std::unique_ptr<Device> reached_;              // of memory that comes with an access
   std::vector<std::shared_ptr<Device>> others_;  // co-owned with whoever made them
   std::array<Device*, kTypes> by_type_{};
 };

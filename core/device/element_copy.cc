@@ -74,9 +74,8 @@ bool copies_bytes(const ElementCopy& copy) {
 Status check_element_copy(const ElementCopy& copy) {
   const DType from = copy.source_dtype;
   const DType to = copy.target_dtype;
-  const bool is_there = copies_bytes(copy)
-                            ? dtype_bits(from) >= 8 && dtype_bits(from) % 8 == 0
-                            : is_number(from) && is_number(to);
+  const bool is_there = copies_bytes(copy) ? dtype_bits(from) >= 8 && dtype_bits(from) % 8 == 0
+                                           : is_number(from) && is_number(to);
   if (!is_there)
     return unimplemented(fmt::format("elements of {} are not {} those of {} by a device",
                                      dtype_name(from), copy.adds ? "added to" : "made",

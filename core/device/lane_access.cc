@@ -188,9 +188,8 @@ class LaneAccess final : public WindowAccess {
     Result<std::unique_ptr<Passage>> passage = take();
     Status outcome = passage.status();
     for (size_t at = 0; outcome.ok() && at < bytes; at += kPieceBytes)
-      outcome = without_exceptions("a copy", [&] {
-        return step(**passage, at, std::min<size_t>(kPieceBytes, bytes - at));
-      });
+      outcome = without_exceptions(
+          "a copy", [&] { return step(**passage, at, std::min<size_t>(kPieceBytes, bytes - at)); });
     if (passage.ok()) give_back(*std::move(passage));
     if (outcome.ok()) return outcome;
     return std::move(outcome).annotated(fmt::format("device '{}'", device_->name()));

@@ -46,8 +46,7 @@ class ReachedDevice final : public Device {
     SHW_RETURN_IF_ERROR(gather(from, begin, to));
     return integrity::xxh3_128(to);
   }
-  Status scatter(std::span<const std::byte> from, const DeviceWindow& to,
-                 uint64_t begin) override {
+  Status scatter(std::span<const std::byte> from, const DeviceWindow& to, uint64_t begin) override {
     return to.access->scatter(from, to.elements, begin);
   }
 

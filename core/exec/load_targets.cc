@@ -13,8 +13,7 @@
 namespace shardwright::exec::internal {
 namespace {
 
-Status check_cast(const device::Devices& devices, const State& state, size_t tensor,
-                  DType stored) {
+Status check_cast(const device::Devices& devices, const State& state, size_t tensor, DType stored) {
   const TensorRef entry = state.tensors()[tensor];
   const WindowAccess* const access = state.access_to(entry.local);
   const device::Device* const device = devices.find(entry.local, access);

@@ -137,16 +137,15 @@ Result<Buffer> GroupGradients::spread(const GradientSet& from, const Sum& sum,
     return Buffer();
   }
   const uint64_t bytes = sum_bytes(to) / width(group_.dtypes().reduce) * width(sum.dtype);
-  SHW_ASSIGN_OR_RETURN(Buffer result, sum.home.memory->acquire(BufferKind::kScattered,
-                                                               group_.owner().unit, bytes));
+  SHW_ASSIGN_OR_RETURN(
+      Buffer result, sum.home.memory->acquire(BufferKind::kScattered, group_.owner().unit, bytes));
   SHW_RETURN_IF_ERROR(work.zero(result.bytes()));
   const Packer source(*from.layout, sum.dtype);
   const Packer target(*to.layout, sum.dtype);
   for (size_t each = 0; each < group_.size(); ++each) {
     if (!from.members[each] || !to.members[each]) continue;
-    SHW_RETURN_IF_ERROR(
-        work.copy(source.local(each, rank, std::span<const std::byte>(sum.bytes)),
-                  target.local(each, rank, result.bytes())));
+    SHW_RETURN_IF_ERROR(work.copy(source.local(each, rank, std::span<const std::byte>(sum.bytes)),
+                                  target.local(each, rank, result.bytes())));
   }
   return result;
 }
@@ -198,9 +197,9 @@ Result<Buffer> GroupGradients::as_gradient(Buffer sum) {
 // A gradient of an offloaded shard, where that lies. It is there when this returns: the host goes
 // on with it.
 Result<Buffer> GroupGradients::bring_home(Buffer gradient) {
-  SHW_ASSIGN_OR_RETURN(Buffer here, group_.home().memory->acquire(BufferKind::kShardGradient,
-                                                                  group_.owner().unit,
-                                                                  gradient.bytes().size()));
+  SHW_ASSIGN_OR_RETURN(
+      Buffer here, group_.home().memory->acquire(BufferKind::kShardGradient, group_.owner().unit,
+                                                 gradient.bytes().size()));
   SHW_RETURN_IF_ERROR(work().download(gradient.bytes(), here.bytes()));
   SHW_RETURN_IF_ERROR(work().finish());
   return here;

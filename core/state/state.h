@@ -105,7 +105,7 @@ class State {
   HashIndex tensor_index_;
   HashIndex object_index_;
   std::vector<ZeroedMemory> zeroed_;
-  std::vector<DeviceAccess> accesses_;  // of different devices: few
+  std::vector<DeviceAccess> accesses_;            // of different devices: few
   std::vector<std::shared_ptr<void>> keepalive_;  // co-owned with whoever handed the memory in
 };
 

@@ -55,7 +55,7 @@ class LateLanes : public testing::Test {
     number_ = random_.next();
   }
   void expect_same_bits(TrainingCase plan) {
-  plan.steps = 3;
+    plan.steps = 3;
     plan.wrap_device = [this](std::shared_ptr<device::LaneDevice> inner) {
       return std::make_shared<LateDevice>(std::move(inner), number_++);
     };
@@ -67,8 +67,7 @@ class LateLanes : public testing::Test {
 };
 
 TEST_F(LateLanes, T33ShardsAndReplicas) {
-  for (const auto& [replicate, shard] :
-       std::vector<std::pair<int32_t, int32_t>>{{1, 3}, {2, 2}}) {
+  for (const auto& [replicate, shard] : std::vector<std::pair<int32_t, int32_t>>{{1, 3}, {2, 2}}) {
     for (const DType narrow : {DType::kInvalid, DType::kBfloat16}) {
       TrainingCase plan;
       plan.mesh.replicate = replicate;
