@@ -50,8 +50,8 @@ struct StoredLeaf {
 // The bytes of a leaf that is no JSON.
 Result<StoredLeaf> read_leaf(const exec::Checkpoint& source, const Value& leaf);
 
-// All objects of the source, changed; sizes of buckets are left out. FAILED_PRECONDITION naming what
-// the source says in a way that is not known; failures of reads.
+// All objects of the source, changed; sizes of buckets are left out. FAILED_PRECONDITION naming
+// what the source says in a way that is not known; failures of reads.
 Result<JobState> change_job_state(const exec::Checkpoint& source, const JobStateChange& change);
 
 }  // namespace shardwright::reshard
