@@ -11,8 +11,8 @@
 
 namespace shardwright::reshard {
 
-// Without an identity. INVALID_ARGUMENT naming the rule: those of Mapping::check_used and apply,
-// and two entries that give one tensor and differ in shape or dtype, or of which one has no rule.
+// Without an identity. INVALID_ARGUMENT naming the rule: as Mapping::check_used and apply, and for
+// two entries that give one tensor and differ in shape or dtype, or of which one has no rule.
 Result<exec::ViewContents> mapped_contents(const exec::Checkpoint& source, const Mapping& mapping);
 
 }  // namespace shardwright::reshard
