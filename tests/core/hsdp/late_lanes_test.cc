@@ -55,7 +55,7 @@ class LateLanes : public testing::Test {
     number_ = random_.next();
   }
   void expect_same_bits(TrainingCase plan) {
-  plan.steps = 3;
+    plan.steps = 3;
     plan.wrap_device = [this](std::shared_ptr<device::LaneDevice> inner) {
       return std::make_shared<LateDevice>(std::move(inner), number_++);
     };
