@@ -38,7 +38,8 @@ Status out_of_order(std::string_view step, std::string_view needed) {
 
 Status check_devices(const device::Devices& devices, const State& state) {
   for (const TensorRef entry : state.tensors())
-    SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name, state.access_to(entry.local)));
+    SHW_RETURN_IF_ERROR(
+        devices.check_readable(entry.local, entry.name, state.access_to(entry.local)));
   return {};
 }
 

@@ -97,8 +97,8 @@ Status Hsdp::scale_gradients(double factor) {
     SHW_RETURN_IF_ERROR(runtime_->finish_all_reductions());
     for (const auto& unit : units_)
       for (internal::GroupGradients* group : unit->gradients())
-        SHW_RETURN_IF_ERROR(group->group().home().work->scale(
-            group->group().dtypes().gradient, factor, group->shard_gradients()));
+        SHW_RETURN_IF_ERROR(group->group().home().work->scale(group->group().dtypes().gradient,
+                                                              factor, group->shard_gradients()));
     return {};
   });
 }

@@ -88,8 +88,8 @@ Status add_to_state(Hsdp& context, std::string_view prefix, StateContent content
                            gradients ? unit->gradient(each) : unit->local(each));
       SHW_ASSIGN_OR_RETURN(Box box, unit->box(each));
       SHW_ASSIGN_OR_RETURN(Layout::Ptr layout, layouts.of(*unit, spec));
-      entries.push_back(entry_of(std::string(prefix) + spec.fqn, spec, view, std::move(box),
-                                 std::move(layout)));
+      entries.push_back(
+          entry_of(std::string(prefix) + spec.fqn, spec, view, std::move(box), std::move(layout)));
     }
   }
   if (std::shared_ptr<WindowAccess> access = context.memory_access(); access != nullptr) {

@@ -86,9 +86,8 @@ uint64_t UnitGroup::gathered_bytes() const {
 }
 
 Status UnitGroup::allocate_shard() {
-  SHW_ASSIGN_OR_RETURN(
-      Buffer shard,
-      home_.memory->acquire(BufferKind::kShard, owner_.unit, stored_bytes(shard_elements())));
+  SHW_ASSIGN_OR_RETURN(Buffer shard, home_.memory->acquire(BufferKind::kShard, owner_.unit,
+                                                           stored_bytes(shard_elements())));
   SHW_RETURN_IF_ERROR(home_.work->zero(shard.bytes()));
   shard_ = std::make_shared<Buffer>(std::move(shard));
   return {};
@@ -98,8 +97,8 @@ Status UnitGroup::fill(size_t parameter, std::span<const std::byte> whole, bool 
   const bool is_here = home_.work->is_host() != on_device;
   if (is_here) return stored_.cut(parameter, shard_rank_, whole, shard());
   device::MemoryWork& work = owner_.runtime->work();
-  SHW_ASSIGN_OR_RETURN(const Buffer copy, home_.memory->acquire(BufferKind::kParameters,
-                                                                owner_.unit, whole.size()));
+  SHW_ASSIGN_OR_RETURN(const Buffer copy,
+                       home_.memory->acquire(BufferKind::kParameters, owner_.unit, whole.size()));
   SHW_RETURN_IF_ERROR(on_device ? work.download(whole, copy.bytes())
                                 : work.upload(whole, copy.bytes()));
   if (on_device) SHW_RETURN_IF_ERROR(work.finish());
@@ -191,15 +190,13 @@ Status UnitGroup::give_out() {
   std::span<std::byte> held = shard();
   if (owner_.offloads) {
     if (!full_memory_) {
-      SHW_ASSIGN_OR_RETURN(full_memory_,
-                           owner_.runtime->memory().acquire(BufferKind::kParameters, owner_.unit,
-                                                            held.size()));
+      SHW_ASSIGN_OR_RETURN(full_memory_, owner_.runtime->memory().acquire(
+                                             BufferKind::kParameters, owner_.unit, held.size()));
     }
     SHW_RETURN_IF_ERROR(owner_.runtime->work().upload(held, full_memory_.bytes()));
     held = full_memory_.bytes();
   }
-  for (size_t each = 0; each < size(); ++each)
-    full_[each] = stored_.local(each, shard_rank_, held);
+  for (size_t each = 0; each < size(); ++each) full_[each] = stored_.local(each, shard_rank_, held);
   return {};
 }
 

@@ -50,8 +50,8 @@ static void save_ranks(struct trainer* trainer, struct rank* rank, const shw_sta
   shw_collective* collective = rank->size > 1 ? rank->collective : NULL;
   shw_error* error = NULL;
   shw_report* report = NULL;
-  CHECK_OK(shw_save(trainer->context, state, NULL, checkpoint->path, collective, NULL, &report,
-                    &error));
+  CHECK_OK(
+      shw_save(trainer->context, state, NULL, checkpoint->path, collective, NULL, &report, &error));
   shw_report_release(report);
 }
 
@@ -96,8 +96,8 @@ static void load_and_save_again(struct rank* rank) {
   }
   add_shards(&trainer, SHW_HSDP_PARAMS, state);
   shw_collective* collective = rank->size > 1 ? rank->collective : NULL;
-  CHECK_OK(shw_load(trainer.context, state, NULL, checkpoint->path, collective, NULL, &report,
-                    &error));
+  CHECK_OK(
+      shw_load(trainer.context, state, NULL, checkpoint->path, collective, NULL, &report, &error));
   shw_report_release(report);
   CHECK_OK(shw_hsdp_step_event(trainer.hsdp, 0, &error));
   snprintf(again, sizeof(again), "%s.again", checkpoint->path);

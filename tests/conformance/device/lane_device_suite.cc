@@ -291,10 +291,14 @@ TEST_P(LaneDeviceConformance, GivesTheBitsOfTheHost) {
 
 // What is next to the middle between two of the narrow ones is told apart.
 TEST_P(LaneDeviceConformance, RoundsDoublesOnce) {
-  const std::vector<double> given{257.0,    257.0 + 0x1p-40, 257.0 - 0x1p-40, -257.0 - 0x1p-40,
-                                  2049.0,   2049.0 + 0x1p-40, 65519.999999999, 65520.0,
-                                  0x1p-25,  0x1.0000000001p-25, 0x1p-134,      0x1.0000000001p-134,
-                                  0x1.ffp127, -1e300,         1.0 / 3,         0.0};
+  const std::vector<double> given{257.0,           257.0 + 0x1p-40,
+                                  257.0 - 0x1p-40, -257.0 - 0x1p-40,
+                                  2049.0,          2049.0 + 0x1p-40,
+                                  65519.999999999, 65520.0,
+                                  0x1p-25,         0x1.0000000001p-25,
+                                  0x1p-134,        0x1.0000000001p-134,
+                                  0x1.ffp127,      -1e300,
+                                  1.0 / 3,         0.0};
   const auto bytes = std::as_bytes(std::span(given));
   const std::span<std::byte> source = device_->allocate(bytes.size()).value();
   const std::span<std::byte> target = device_->allocate(bytes.size()).value();
@@ -321,10 +325,10 @@ TEST_P(LaneDeviceConformance, RoundsDoublesOnce) {
     copy.source = target.data();
     copy.target = source.data();
     ASSERT_TRUE(device_->copy_elements(*lane, copy).ok());
-    ASSERT_TRUE(device_
-                    ->copy(*lane, CopyKind::kDeviceToHost, source,
-                           std::as_writable_bytes(std::span(back)))
-                    .ok());
+    ASSERT_TRUE(
+        device_
+            ->copy(*lane, CopyKind::kDeviceToHost, source, std::as_writable_bytes(std::span(back)))
+            .ok());
     ASSERT_TRUE(device_->copy(*lane, CopyKind::kHostToDevice, bytes, source).ok());
     ASSERT_TRUE(lane->synchronize().ok());
     EXPECT_EQ(found, expected) << dtype_name(to);

@@ -115,11 +115,8 @@ void expect_ties_of(DType narrow) {
                                         : (values[code] + next) / 2;
     const double away = tie + (random.chance(50) ? 1 : -1) * std::abs(tie) *
                                   std::ldexp(1.0, -static_cast<int>(random.between(30, 51)));
-    const std::vector<double> near{values[code],
-                                   tie,
-                                   std::nextafter(tie, 0.0),
-                                   std::nextafter(tie, 2 * tie),
-                                   away};
+    const std::vector<double> near{values[code], tie, std::nextafter(tie, 0.0),
+                                   std::nextafter(tie, 2 * tie), away};
     std::vector<uint16_t> expected(near.size());
     ASSERT_TRUE(cast_elements(DType::kFloat64, std::as_bytes(std::span(near)), narrow,
                               std::as_writable_bytes(std::span(expected)))

@@ -194,7 +194,8 @@ TEST(Apart, DtypesThatTheDeviceDoesNotCastAreRefusedByName) {
   inputs[0].spec.shape = {2, 2};
   inputs[0].spec.dtype = DType::kFloat64;
   ASSERT_TRUE(unit->add_parameters(std::move(inputs)).ok());
-  EXPECT_FAILURE(unit->seal(), StatusCode::kUnimplemented, "layer", "float64", "float8_e5m2", "apart");
+  EXPECT_FAILURE(unit->seal(), StatusCode::kUnimplemented, "layer", "float64", "float8_e5m2",
+                 "apart");
 }
 
 }  // namespace

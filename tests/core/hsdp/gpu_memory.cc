@@ -36,7 +36,8 @@ class Copies {
 
  private:
   std::mutex mutex_;
-  std::shared_ptr<device::MemoryWork> work_ = device::make_memory_work(make_test_device(false)).value();
+  std::shared_ptr<device::MemoryWork> work_ =
+      device::make_memory_work(make_test_device(false)).value();
   std::map<std::byte*, std::vector<std::byte>> copies_;
 };
 

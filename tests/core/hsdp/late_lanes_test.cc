@@ -67,8 +67,7 @@ class LateLanes : public testing::Test {
 };
 
 TEST_F(LateLanes, T33ShardsAndReplicas) {
-  for (const auto& [replicate, shard] :
-       std::vector<std::pair<int32_t, int32_t>>{{1, 3}, {2, 2}}) {
+  for (const auto& [replicate, shard] : std::vector<std::pair<int32_t, int32_t>>{{1, 3}, {2, 2}}) {
     for (const DType narrow : {DType::kInvalid, DType::kBfloat16}) {
       TrainingCase plan;
       plan.mesh.replicate = replicate;

@@ -156,7 +156,6 @@ TEST(Policies, T9SumsOfFewBitsAreCloseAndRepeat) {
   }
 }
 
-
 TEST(Policies, T16ReplicatedParametersBesideShardedOnesHaveTheSameBits) {
   for (const int32_t replicate : {1, 2}) {
     TrainingCase plan = sharded_over(2);
