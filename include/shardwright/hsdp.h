@@ -256,7 +256,8 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_set_f64(shw_hsdp* hsdp, int32_t key, do
  * it by that device, and other tensors of the state that lie there, too. Entries have the layout of
  * their shards, so that saves plan without communication; those of ragged units have boxes. Padding
  * is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or
- * SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel.
+ * SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait
+ * for the replicas.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -

@@ -134,7 +134,7 @@ NATIVE(jdouble, hsdpDivideFactor)(JNIEnv* env, jclass type, jlong unit) {
   return factor;
 }
 
-/* address (0 = there is no gradient), bytes, dtype, device type and id, then the extents */
+/* address (0 = there is no gradient), bytes, dtype, device type, device id, then the extents */
 NATIVE(jlongArray, hsdpView)(JNIEnv* env, jclass type, jlong unit, jint view, jlong index) {
   (void)type;
   shw_tensor found = SHW_TENSOR_INIT;

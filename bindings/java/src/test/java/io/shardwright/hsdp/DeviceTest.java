@@ -143,7 +143,16 @@ class DeviceTest {
             String said = assertThrows(UnimplementedException.class, () -> unit.setMemory(0, buffers)).getMessage();
             assertTrue(said.contains("'layer'"), said);
             HsdpUnit other = hsdp.unit("other", new HsdpUnitOptions());
-            assertThrows(UnimplementedException.class, () -> other.setAllocator((param, bytes) -> ByteBuffer.allocateDirect(bytes)));
+            HostAllocator heap = new HostAllocator() {
+                @Override
+                public ByteBuffer allocate(int param, int bytes) {
+                    return ByteBuffer.allocateDirect(bytes);
+                }
+
+                @Override
+                public void deallocate(int param, ByteBuffer memory) {}
+            };
+            assertThrows(UnimplementedException.class, () -> other.setAllocator(heap));
         }
     }
 
