@@ -210,8 +210,8 @@ def test_it_loads_what_entries_were_taken_out_of(original, one_rank, tmp_path, w
         assert same(loaded.pop(key), value), key
     assert loaded.keys() == COMMON.keys() and all(same(loaded[key], COMMON[key]) for key in COMMON)
     gone = {"b": original.mapping.ShardedTensor.from_rank_offsets("decoder.bias", torch.empty(5).bfloat16())}
-    with pytest.raises(Exception, match="decoder.bias"):
-        original.serialization.load(gone, str(path), strict="raise_unexpected")
+    with pytest.raises(BaseException, match="decoder.bias"):  # torch's CheckpointException is one
+        original.serialization.load(gone, str(path))
 
 
 @pytest.mark.parametrize("writer", ["ours", "torch"])
