@@ -464,6 +464,5 @@ TEST_MAIN(TEST_ENTRY(tells_what_it_holds), TEST_ENTRY(opens_a_file_of_another_fo
           TEST_ENTRY(reads_boxes_into_memory_of_the_caller),
           TEST_ENTRY(reads_into_memory_of_its_own), TEST_ENTRY(digests_do_not_depend_on_who_asks),
           TEST_ENTRY(verifies_and_lists_damage), TEST_ENTRY(removes_generations_that_nobody_names),
-          TEST_ENTRY(takes_entries_out),
-          TEST_ENTRY(sets_metadata_pair_by_pair), TEST_ENTRY(lists_the_steps_of_a_run),
-          TEST_ENTRY(outlives_context_storage_and_state))
+          TEST_ENTRY(takes_entries_out), TEST_ENTRY(sets_metadata_pair_by_pair),
+          TEST_ENTRY(lists_the_steps_of_a_run), TEST_ENTRY(outlives_context_storage_and_state))

@@ -24,7 +24,7 @@ namespace {
 using exec::test::World;
 using shardwright::test::kSanitized;
 
-constexpr int64_t kSanitizedKills = 6;  // a process takes long to begin there
+constexpr int64_t kSanitizedKills = 6;                // a process takes long to begin there
 constexpr const char* kVictim = "SHW_REMOVE_VICTIM";  // directory, number of the last call
 
 // Calls of the storage. The process dies before call `last`.

@@ -71,12 +71,11 @@ Result<RemovalList> decode_removal_list(std::span<const std::byte> bytes) {
   if (!tree.ok()) return damaged_list(fmt::format("is damaged: {}", tree.status().message()));
   const JsonValueView root = tree->root();
   RemovalList list;
-  const bool is_whole = root.type() == JsonType::kObject &&
-                        take_text(root, "before", &list.before) &&
-                        take_text(root, "after", &list.after) && take_files(root, &list.files) &&
-                        take_text(root, "digests", &list.digests) &&
-                        take_text(root, "new_digests", &list.new_digests) &&
-                        take_text(root, "kept", &list.kept);
+  const bool is_whole =
+      root.type() == JsonType::kObject && take_text(root, "before", &list.before) &&
+      take_text(root, "after", &list.after) && take_files(root, &list.files) &&
+      take_text(root, "digests", &list.digests) &&
+      take_text(root, "new_digests", &list.new_digests) && take_text(root, "kept", &list.kept);
   if (!is_whole || !is_digests_name(list.digests) || !is_digests_name(list.new_digests))
     return damaged_list("says what no removal says");
   return list;

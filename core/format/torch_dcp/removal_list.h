@@ -22,8 +22,8 @@
 namespace shardwright::format::torch_dcp {
 
 struct RemovalList {
-  std::string before;  // digest_text of the index with the entries
-  std::string after;   // and of the one without
+  std::string before;                   // digest_text of the index with the entries
+  std::string after;                    // and of the one without
   std::vector<std::string> files = {};  // of data, which go unless the index in place names them
   // The file that digests of the index lie in, and the one in which those of the new index wait; ""
   // where it has none.

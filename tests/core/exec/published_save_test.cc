@@ -49,8 +49,8 @@ class PublishedSave : public testing::Test {
       threads.emplace_back([&, rank] {
         OutcomeCollective own(std::move(members[rank]), look[rank]);
         const format::Location place{places[rank], "ckpt"};
-        results[rank] = exec::save(*runtime_, world_.ranks[rank].state, place, own, options,
-                                   CallContext());
+        results[rank] =
+            exec::save(*runtime_, world_.ranks[rank].state, place, own, options, CallContext());
       });
     }
     threads.clear();

@@ -98,8 +98,7 @@ void RemoveEntries::fail_at_each_call(const FormatCase& format, bool goes_on) {
   for (int64_t call = 1; !HasFailure(); ++call) {
     save_anew(format);
     const FailingCall failing{.call = call, .goes_on = goes_on};
-    const Status status =
-        remove_optimizer(*runtime_, {failing.on(*memory_), "ckpt"}).status();
+    const Status status = remove_optimizer(*runtime_, {failing.on(*memory_), "ckpt"}).status();
     if (*failing.count < call) break;  // it has no such call
     calls = call;
     const std::string what = fmt::format("{} call {}: {}", format.name, call, status.to_string());
@@ -130,8 +129,8 @@ TEST_F(RemoveEntries, ThatEndAtAnyCallLeaveTheCheckpointBeforeOrBehind) {
 
 void RemoveEntries::cut_off_behind(const std::string& part) {
   bool is_over = false;
-  const std::shared_ptr<storage::Storage> ending = storage::make_fault_storage(
-      *memory_, [&](const storage::StorageEvent& event, uint64_t*) {
+  const std::shared_ptr<storage::Storage> ending =
+      storage::make_fault_storage(*memory_, [&](const storage::StorageEvent& event, uint64_t*) {
         if (is_over) return unavailable("the process is gone");
         is_over = event.operation == Operation::kCommit && event.key.ends_with(part);
         return Status();
@@ -185,9 +184,9 @@ TEST_F(RemoveEntries, ThatWereCutOffTakeNothingFromASaveBehindThem) {
 
 TEST_F(RemoveEntries, AreRefusedBesideAListThatIsDamaged) {
   save_anew({"torch-dcp"});
-  for (const std::string text :
-       {"{}", "[", R"({"before":"","after":"","files":[".metadata"],"digests":"",)"
-                   R"("new_digests":"","kept":""})"}) {
+  for (const std::string text : {"{}", "[",
+                                 R"({"before":"","after":"","files":[".metadata"],"digests":"",)"
+                                 R"("new_digests":"","kept":""})"}) {
     storage::OpenOptions create;
     create.mode = storage::OpenMode::kCreateVisible;
     const auto object = memory_->open(kList, create);
