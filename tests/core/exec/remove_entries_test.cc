@@ -61,7 +61,9 @@ class RemoveEntries : public testing::Test {
     if (format.lists_digests) {
       const auto bytes = storage::read_all(*memory_, "ckpt/integrity.json", 1 << 20);
       if (!bytes.ok()) return testing::AssertionFailure() << bytes.status().to_string();
-      for (const auto& [name, digest] : *megatron::decode_integrity(*bytes)) listed.insert(name);
+      const auto files = megatron::decode_integrity(*bytes);
+      if (!files.ok()) return testing::AssertionFailure() << files.status().to_string();
+      for (const auto& [name, digest] : *files) listed.insert(name);
     }
     size_t files = 0;
     size_t digests = 0;

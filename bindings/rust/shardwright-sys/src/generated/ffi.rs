@@ -2681,7 +2681,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself while it removes.
+    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself. One that was cut off is ended first.
     pub fn shw_checkpoint_remove(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -5517,7 +5517,7 @@ mod dispatch {
         unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
     }
 
-    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself while it removes.
+    /// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself. One that was cut off is ended first.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_remove(

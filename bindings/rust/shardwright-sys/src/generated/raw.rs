@@ -1359,7 +1359,7 @@ pub unsafe fn checkpoint_gc(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself while it removes.
+/// Finds (with SHW_REMOVE_APPLY removes) tensors and objects of a checkpoint of torch DCP or Megatron whose names begin with `prefix` (UTF-8, not empty) as its index has them, and files that hold nothing else. The index without them, which loses nothing else, is durable before a file goes; digests and integrity.json follow. The report lists the entries with their bytes as removed, and counts the files. It has the path for itself. One that was cut off is ended first.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_remove(
