@@ -57,10 +57,12 @@ Result<TextArray> optional_texts(const char* blob, const uint64_t* offsets, uint
   return TextArray();
 }
 
-// Walks a tensor batch once, entry by entry.
+// Walks a tensor batch once, entry by entry. Memory that the host cannot touch is taken where the
+// state has an access to it.
 class TensorBatchReader {
  public:
-  explicit TensorBatchReader(const shw_tensor_batch& batch) : batch_(batch) {}
+  TensorBatchReader(const shw_tensor_batch& batch, const State& state)
+      : batch_(batch), state_(state) {}
 
   Status open() {
     SHW_ASSIGN_OR_RETURN(
@@ -100,7 +102,10 @@ class TensorBatchReader {
     SHW_ASSIGN_OR_RETURN(entry->kind, read_kind(batch_.kinds, index));
     shw_tensor tensor;
     SHW_RETURN_IF_ERROR(read_element(batch_.tensors, index, "tensors", &tensor));
-    SHW_ASSIGN_OR_RETURN(entry->local, host_span_of_tensor(tensor));
+    SHW_ASSIGN_OR_RETURN(entry->local, span_of_tensor(tensor));
+    if (!device_is_host_accessible(entry->local.device_type) &&
+        state_.access_to(entry->local) == nullptr)
+      return not_reached(entry->local);
     entry->replica = is_replica(batch_.replica_ids, index);
     SHW_ASSIGN_OR_RETURN(const ColumnRange grid, grid_range(batch_.grid_offsets, index));
     entry->fragments = {};
@@ -237,6 +242,7 @@ class TensorBatchReader {
   }
 
   const shw_tensor_batch& batch_;
+  const State& state_;
   TextArray names_;
   TextArray paths_;
   uint64_t box_value_ = 0;   // where the next box begins in box_offsets and box_sizes
@@ -265,7 +271,7 @@ Result<std::string> object_name(const shw_object_batch& batch, uint64_t index,
 }  // namespace
 
 Status add_tensor_batch(const shw_tensor_batch& batch, State* state) {
-  TensorBatchReader reader(batch);
+  TensorBatchReader reader(batch, *state);
   SHW_RETURN_IF_ERROR(reader.open());
   TensorAdd add(state, batch.count, reader.name_bytes());
   TensorRef entry;

@@ -421,6 +421,7 @@ PyObject *shw_py_hsdp_estimate(PyObject *units, PyObject *world, PyObject *optio
 PyObject *shw_py_hsdp_add_grads(PyObject *unit, PyObject *indices, PyObject *columns, PyObject *take);
 PyObject *shw_py_hsdp_box(PyObject *unit, PyObject *index);
 PyObject *shw_py_hsdp_views(PyObject *unit, PyObject *view);
+PyObject *shw_py_hsdp_view_device(PyObject *unit, PyObject *view, PyObject *index);
 PyObject *shw_py_hsdp_view_dlpack(PyObject *unit, PyObject *view, PyObject *index, PyObject *versioned);
 PyObject *shw_py_hsdp_set_memory(PyObject *unit, PyObject *first, PyObject *addresses, PyObject *sizes);
 PyObject *shw_py_hsdp_set_prefetch(PyObject *unit, PyObject *key, PyObject *units);

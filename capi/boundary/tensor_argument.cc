@@ -56,15 +56,17 @@ Result<TensorSpan> span_of_tensor(const shw_tensor& given) {
   return make_tensor_span(arguments);
 }
 
+Status not_reached(const TensorSpan& span) {
+  return unimplemented(
+             fmt::format("the tensor lies on {}, which nothing in this build can reach: copy it "
+                         "to host memory",
+                         device::device_text(span.device_type, span.device_id)))
+      .with_detail("plugin", "device");
+}
+
 Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor) {
   SHW_ASSIGN_OR_RETURN(TensorSpan span, span_of_tensor(tensor));
-  if (!device_is_host_accessible(span.device_type)) {
-    return unimplemented(
-               fmt::format("the tensor lies on {}, which nothing in this build can reach: copy it "
-                           "to host memory",
-                           device::device_text(span.device_type, span.device_id)))
-        .with_detail("plugin", "device");
-  }
+  if (!device_is_host_accessible(span.device_type)) return not_reached(span);
   return span;
 }
 

@@ -16,7 +16,9 @@ bool is_known_device(int32_t device);
 // `tensor` has our size (it went through the struct reader). All devices that DLPack knows pass.
 // Borrows shape and strides.
 Result<TensorSpan> span_of_tensor(const shw_tensor& tensor);
-// Additionally UNIMPLEMENTED when the host cannot touch the memory.
+// UNIMPLEMENTED naming where the memory lies.
+Status not_reached(const TensorSpan& span);
+// Additionally that when the host cannot touch the memory.
 Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor);
 
 // Borrows shape and strides from the span.

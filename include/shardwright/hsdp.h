@@ -252,12 +252,11 @@ SHW_API SHW_MUST_USE shw_status shw_hsdp_set_f64(shw_hsdp* hsdp, int32_t key, do
 
 /* Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes;
  * "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed:
- * the state keeps the context alive. Where it lies on a device, saves and loads of the state copy
- * it by that device, and other tensors of the state that lie there, too. Entries have the layout of
- * their shards, so that saves plan without communication; those of ragged units have boxes. Padding
- * is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or
- * SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait
- * for the replicas.
+ * the state keeps the context alive. Where it lies on a device, saves and loads copy it by that
+ * device, and so tensors that are added later and lie there. Entries have the layout of their
+ * shards, those of ragged units boxes; padding is in none. After a load call shw_hsdp_step_event.
+ * `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose
+ * gradients still travel or wait for the replicas.
  * Threads: exclusive(hsdp)
  * Blocks: no
  * Owns: -

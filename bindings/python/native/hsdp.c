@@ -164,6 +164,20 @@ PyObject* shw_py_hsdp_views(PyObject* capsule, PyObject* view) {
   return list;
 }
 
+/* Where one view lies, by the numbers of DLPack: (type, id). */
+PyObject* shw_py_hsdp_view_device(PyObject* capsule, PyObject* view, PyObject* index) {
+  void* unit = NULL;
+  const long which = PyLong_AsLong(view);
+  const unsigned long long number = PyLong_AsUnsignedLongLong(index);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_hsdp_unit", &unit) < 0) return NULL;
+  shw_tensor found = SHW_TENSOR_INIT;
+  shw_error* error = NULL;
+  const shw_status status = shw_hsdp_unit_views(unit, (int32_t)which, number, 1, &found, &error);
+  if (status == SHW_OK) return Py_BuildValue("(ii)", (int)found.device_type, (int)found.device_id);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
 static void destroy_legacy(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, "dltensor")) return; /* a consumer has it */
   shw_dl_managed* managed = PyCapsule_GetPointer(capsule, "dltensor");

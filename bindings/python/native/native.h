@@ -218,6 +218,7 @@ PyObject* shw_py_hsdp_add_grads(PyObject* unit, PyObject* indices, PyObject* col
 PyObject* shw_py_hsdp_box(PyObject* unit, PyObject* index);
 /* A list of (address, shape, dtype, bytes); address 0 = no gradient. */
 PyObject* shw_py_hsdp_views(PyObject* unit, PyObject* view);
+PyObject* shw_py_hsdp_view_device(PyObject* unit, PyObject* view, PyObject* index);
 PyObject* shw_py_hsdp_view_dlpack(PyObject* unit, PyObject* view, PyObject* index,
                                   PyObject* versioned);
 PyObject* shw_py_hsdp_set_memory(PyObject* unit, PyObject* first, PyObject* addresses,

@@ -10,6 +10,11 @@ from ..context import Context, shared
 _HOST_TYPES = (1, 3, 11)  # memory that the host reaches, by DLPack's numbers
 
 
+def is_host_number(number: tuple[int, int]) -> bool:
+    """Of memory that the host reaches."""
+    return number[0] in _HOST_TYPES
+
+
 class Device:
     """Memory of a kind, and lanes on which work runs beside the host. Made by `host_device` and `PluginDevice`."""
 
@@ -23,7 +28,7 @@ class Device:
     @property
     def is_host(self) -> bool:
         """Its memory is memory of the host."""
-        return self.number[0] in _HOST_TYPES
+        return is_host_number(self.number)
 
     def close(self) -> None:
         """Releases the device; contexts that use it keep it alive. Twice is fine."""

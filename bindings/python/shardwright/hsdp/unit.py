@@ -13,6 +13,7 @@ from .._options import word
 from ..errors import InvalidArgumentError
 from ..tensor import dtype_number
 from . import memory, settings
+from .device import is_host_number
 from .settings import UnitSettings
 from .work import Work
 
@@ -63,8 +64,8 @@ class Box(NamedTuple):
 
 
 class UnitView:
-    """Memory of the library as a tensor, by DLPack; it keeps the context alive. It lies on the device of the context, where the
-    library has written all of it: no stream has to wait. A view of whole parameters is of use until the
+    """Memory of the library as a tensor, by DLPack; it keeps the context alive. It lies on the device of the context, or with the host
+    where the unit keeps it there (`offload`), and the library has written all of it: no stream has to wait. A view of whole parameters is of use until the
     state of the unit changes next. A gradient stays as it is when `Hsdp.zero_grads` has dropped it, for as long as a tensor
     of it lives: it is taken without a copy so."""
 
@@ -81,21 +82,20 @@ class UnitView:
         return native.shw_py_hsdp_view_dlpack(self._unit._handle, self._view, self._index, versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device = self._unit.owner.device
-        return (1, 0) if device is None else device.number
+        number: tuple[int, int] = native.shw_py_hsdp_view_device(self._unit._handle, self._view, self._index)
+        return number
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """The same memory as a numpy array; BufferError for dtypes that numpy has not, and where it is not memory of the host."""
         import numpy
-        device = self._unit.owner.device
-        if device is not None and not device.is_host:
+        if not is_host_number(self.__dlpack_device__()):
             raise BufferError(f"the view lies {self._where()}, and numpy reaches memory of the host only: take it by DLPack into a "
                               "framework that has this device")
         return numpy.from_dlpack(self)
 
     def _where(self) -> str:
-        device = self._unit.owner.device
-        return "in host memory" if device is None or device.is_host else f"on device {device.name!r} {device.number}"
+        number, device = self.__dlpack_device__(), self._unit.owner.device
+        return "in host memory" if device is None or is_host_number(number) else f"on device {device.name!r} {number}"
 
 
 class Unit:

@@ -3398,7 +3398,7 @@ unsafe extern "C" {
     pub fn shw_hsdp_get_i64(hsdp: *const shw_hsdp, key: i32, out: *mut i64, err: *mut *mut shw_error) -> shw_status;
     /// Sets one of the values of shw_hsdp_unit_set_f64 in all units. Equal on all ranks.
     pub fn shw_hsdp_set_f64(hsdp: *mut shw_hsdp, key: i32, value: f64, err: *mut *mut shw_error) -> shw_status;
-    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Where it lies on a device, saves and loads of the state copy it by that device, and other tensors of the state that lie there, too. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
+    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Where it lies on a device, saves and loads copy it by that device, and so tensors that are added later and lie there. Entries have the layout of their shards, those of ragged units boxes; padding is in none. After a load call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
     pub fn shw_hsdp_add_to_state(
         hsdp: *mut shw_hsdp,
         prefix: *const c_char,
@@ -7065,7 +7065,7 @@ mod dispatch {
         unsafe { (table().hsdp_set_f64.unwrap_unchecked())(hsdp, key, value, err) }
     }
 
-    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Where it lies on a device, saves and loads of the state copy it by that device, and other tensors of the state that lie there, too. Entries have the layout of their shards, so that saves plan without communication; those of ragged units have boxes. Padding is in none. After a load into the state call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
+    /// Adds what this rank holds of all sealed units to a state, under `prefix` (`prefix_size` bytes; "" = none) followed by the names of the parameters; aliases are one entry. Memory is borrowed: the state keeps the context alive. Where it lies on a device, saves and loads copy it by that device, and so tensors that are added later and lie there. Entries have the layout of their shards, those of ragged units boxes; padding is in none. After a load call shw_hsdp_step_event. `what`: SHW_HSDP_PARAMS, or SHW_HSDP_GRADS, for which FAILED_PRECONDITION names a unit whose gradients still travel or wait for the replicas.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_hsdp_add_to_state(
