@@ -58,6 +58,8 @@ std::string next_of_checkpoint(shw_status status, std::string_view path) {
 }
 
 std::string next_step(shw_status status, const shw_error* error, const Place& place) {
+  if (const std::string rule = detail_of(error, "rule"); !rule.empty())
+    return "change rule " + rule + " of the mapping, or leave it out";
   switch (status) {
     case SHW_NOT_FOUND:
     case SHW_DATA_LOSS:

@@ -58,6 +58,7 @@ TEST_F(ReshardProgram, StoresUnderTheRulesOfAMap) {
   const Outcome idle = run("reshard '" + source_ + "' other --tp 1 --map idle.json");
   EXPECT_EQ(idle.code, 2);
   EXPECT_HAS(idle.err, "rule 1 ('no')");
+  EXPECT_HAS(idle.err, "next: change rule 1 of the mapping");
   EXPECT_FALSE(std::filesystem::exists(path("other")));
 }
 
