@@ -21,7 +21,7 @@ def variants(quick):
     large = [_variant(f"{world} ranks" if world > 1 else "1 rank", world, size, TENSORS, COLUMNS, ours + peers, quick)
              for world in ((2,) if quick else (1, 2, 4))]
     small = _variant("10,000 x 4 KiB", 1, SMALL_TENSORS * SMALL_BYTES, SMALL_TENSORS, SMALL_COLUMNS,
-                     [("shardwright", [2]), ("shardwright_hold", [2]), ("torch_dcp_kept_stager", [2])], quick)
+                     [("shardwright", threads), ("shardwright_hold", threads), ("torch_dcp_kept_stager", threads)], quick)
     return large + ([] if quick else [small])
 
 
