@@ -105,6 +105,12 @@ Result<DeviceWindow> Devices::place(const TensorSpan& tensor, StridedWindow elem
   return DeviceWindow{device, std::move(elements), tensor.device_id, tensor.stream, access};
 }
 
+Result<DeviceWindow> Devices::whole_window(const TensorSpan& tensor, WindowAccess* access) const {
+  const Dims origin(tensor.shape.size(), 0);
+  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(tensor, origin, tensor.shape));
+  return place(tensor, std::move(elements), access);
+}
+
 Result<DeviceWindow> Devices::piece_window(const State& state, size_t tensor, size_t piece) const {
   SHW_ASSIGN_OR_RETURN(StridedWindow elements, state.piece_window(tensor, piece));
   const TensorSpan local = state.tensors()[tensor].local;

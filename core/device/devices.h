@@ -54,6 +54,8 @@ class Devices {
   // A window of the tensor's memory. UNIMPLEMENTED where no device has it.
   Result<DeviceWindow> place(const TensorSpan& tensor, StridedWindow elements,
                              WindowAccess* access = nullptr) const;
+  // Of all of it; failures also those of window_of.
+  Result<DeviceWindow> whole_window(const TensorSpan& tensor, WindowAccess* access = nullptr) const;
   // Window of the memory of a piece of a tensor, shaped like the piece's box; failures also those
   // of State::piece_window.
   Result<DeviceWindow> piece_window(const State& state, size_t tensor, size_t piece) const;

@@ -17,7 +17,6 @@
 #include "core/exec/item_checksums.h"
 #include "core/exec/view_reads_internal.h"
 #include "core/integrity/digest.h"
-#include "core/tensor/strided_window.h"
 
 namespace shardwright::exec {
 namespace {
@@ -255,10 +254,7 @@ Status CheckpointView::fill() {
 
 Status CheckpointView::fill_zeros(const BoxRead& read, const Box& part) const {
   const TensorView memory = internal::memory_of(read, part);
-  const Dims origin(memory.shape.size(), 0);
-  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
-  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
-                       runtime_.devices().place(memory, std::move(elements)));
+  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window, runtime_.devices().whole_window(memory));
   return device::with_tensor(window.device->fill_zero(window), "filling",
                              contents_.tensors[read.tensor].name);
 }

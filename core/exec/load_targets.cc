@@ -104,10 +104,8 @@ Status fill_padding(const device::Devices& devices, const plan::LoadPlan& plan,
 Status zero_left_out(const device::Devices& devices, const State& state) {
   for (const ZeroedMemory& zeroed : state.zeroed()) {
     const TensorSpan memory = zeroed.memory;
-    const Dims origin(memory.shape.size(), 0);
-    SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(memory, origin, memory.shape));
     SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
-                         devices.place(memory, std::move(elements), state.access_to(memory)));
+                         devices.whole_window(memory, state.access_to(memory)));
     SHW_RETURN_IF_ERROR(
         device::with_tensor(window.device->fill_zero(window), "clearing", zeroed.name));
   }

@@ -52,10 +52,8 @@ Result<std::vector<device::DeviceWindow>> windows_of(const device::Devices& devi
     windows.push_back(std::move(window));
   }
   if (entry.memory.exists()) return windows;
-  const std::span<const int64_t> origin = PieceList::whole(entry.local.shape).offsets(0);
-  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(entry.local, origin, entry.local.shape));
-  SHW_ASSIGN_OR_RETURN(device::DeviceWindow window, devices.place(entry.local, std::move(elements),
-                                                                  state.access_to(entry.local)));
+  SHW_ASSIGN_OR_RETURN(device::DeviceWindow window,
+                       devices.whole_window(entry.local, state.access_to(entry.local)));
   windows.push_back(std::move(window));
   return windows;
 }

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kGroup = "optimizer.distributed.dp_group_idx_";
-
 // A name cut at its fixed words, from the left.
 class NameParts {
  public:
@@ -57,7 +55,7 @@ struct Parsed {
 
 std::optional<Parsed> parse_name(std::string_view name) {
   NameParts parts(name);
-  const auto prefix = parts.until(kGroup);
+  const auto prefix = parts.until(kOfGroup);
   if (!prefix.has_value()) return std::nullopt;
   const auto group = parts.number();
   if (!group || !parts.word(".gbuf_idx_")) return std::nullopt;
@@ -186,8 +184,12 @@ Status check_sizes(const exec::Checkpoint& source, std::span<Bucket> buckets) {
 
 }  // namespace
 
+std::string group_name(std::string_view prefix, int64_t group) {
+  return fmt::format("{}{}{}", prefix, kOfGroup, group);
+}
+
 std::string Bucket::group_name() const {
-  return fmt::format("{}{}{}", prefix, kGroup, group);
+  return reshard::group_name(prefix, group);
 }
 
 std::string Bucket::name() const {

@@ -29,7 +29,6 @@ struct Bucket {
 
   // "chained_0.optimizer.distributed.dp_group_idx_0.gbuf_idx_0.dtype_(...).bucket_idx_0"
   std::string name() const;
-  // "chained_0.optimizer.distributed.dp_group_idx_0"
   std::string group_name() const;
 };
 
@@ -37,8 +36,14 @@ struct Bucket {
 inline constexpr std::string_view kSizes = "per_bucket_numel_unpadded";
 inline constexpr std::string_view kPaddedSizes = "per_bucket_numel";
 
-inline constexpr std::string_view kMainState = "param";       // the parameter that is trained
-inline constexpr std::string_view kOfExperts = "chained_1.";  // prefix of what shares experts out
+inline constexpr std::string_view kMainState = "param";  // the parameter that is trained
+// Prefixes where experts are shared out: of all but them, and of them.
+inline constexpr std::string_view kOfDense = "chained_0.";
+inline constexpr std::string_view kOfExperts = "chained_1.";
+
+inline constexpr std::string_view kOfGroup = "optimizer.distributed.dp_group_idx_";
+// "chained_0.optimizer.distributed.dp_group_idx_0"
+std::string group_name(std::string_view prefix, int64_t group);
 
 // All buckets, by optimizer, group, buffer and number; none where the optimizer is stored in
 // another way. DATA_LOSS naming the bucket: one without "param", with states of different sizes, a

@@ -14,6 +14,7 @@
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/torch_archive.h"
 #include "core/format/archive/torch_tensor.h"
+#include "core/reshard/buckets.h"
 
 namespace shardwright::reshard {
 namespace {
@@ -23,7 +24,6 @@ using archive::PickleKind;
 using archive::PickleRef;
 
 constexpr std::string_view kGathered = ".param_state/shard_";
-constexpr std::string_view kOfGroup = "optimizer.distributed.dp_group_idx_";
 
 // What one object holds.
 class GatheredObject {

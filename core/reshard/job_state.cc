@@ -21,7 +21,6 @@ namespace {
 using format::megatron::kCommonKey;  // entries of common.pt
 constexpr std::string_view kCommonObject = "common_state/shard_";
 constexpr std::string_view kShardingOfState = "param_state_sharding_type";
-constexpr std::string_view kDistributed = "optimizer.distributed.dp_group_idx_";
 // What tells groups of parameters apart when they are loaded.
 constexpr std::string_view kIdentifiers[] = {"wd_mult", "lr_mult", "is_expert_parallel",
                                              "is_decoupled_lr"};
@@ -158,7 +157,7 @@ class JobStateChanger {
       ++left_out_[std::string(key)];
       return;
     }
-    const bool is_of_buckets = name.find(kDistributed) != std::string_view::npos;
+    const bool is_of_buckets = name.find(kOfGroup) != std::string_view::npos;
     const bool says_sizes = is_of_buckets && name.find(kPaddedSizes) != std::string_view::npos;
     if (is_of_buckets && (says_sizes || change_.buckets != BucketObjects::kKept)) return;
     result_.objects.push_back(exec::as_stored(catalog_, number));
@@ -219,8 +218,8 @@ class JobStateChanger {
     const JobShape& to = change_.to.shape;
     Value optimizer = Value::dict();
     if (is_chained(to, change_.has_experts)) {
-      SHW_ASSIGN_OR_RETURN(Value dense, one_optimizer({"chained_0.", to.pipeline * to.tensor},
-                                                      groups.dense(), others));
+      SHW_ASSIGN_OR_RETURN(
+          Value dense, one_optimizer({kOfDense, to.pipeline * to.tensor}, groups.dense(), others));
       SHW_ASSIGN_OR_RETURN(Value experts, one_optimizer({kOfExperts, to.pipeline * to.expert},
                                                         groups.experts(), others));
       optimizer.set(0, std::move(dense));
@@ -266,8 +265,7 @@ class JobStateChanger {
       const auto bytes = std::as_bytes(std::span(json));
       for (int64_t group = 0; group < place.groups; ++group) {
         exec::ViewObject object;
-        object.name =
-            fmt::format("{}{}{}.{}/shard_0_1", place.prefix, kDistributed, group, part.text);
+        object.name = fmt::format("{}.{}/shard_0_1", group_name(place.prefix, group), part.text);
         object.content_type = format::archive::kJsonType;
         object.object = exec::ViewObject::kOwnBytes;
         object.bytes.assign(bytes.begin(), bytes.end());
@@ -311,9 +309,9 @@ class JobStateChanger {
   Status collect_objects(ParamGroups* groups, Others* others) const {
     for (size_t i = 0; i < catalog_.objects.size(); ++i) {
       const std::string_view name = catalog_.object_name(i);
-      const size_t at = name.find(kDistributed);
+      const size_t at = name.find(kOfGroup);
       if (at == std::string_view::npos) continue;
-      std::string_view key = name.substr(at + kDistributed.size());
+      std::string_view key = name.substr(at + kOfGroup.size());
       const size_t dot = key.find('.');
       if (dot == std::string_view::npos) continue;
       key = key.substr(dot + 1);

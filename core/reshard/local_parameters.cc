@@ -126,6 +126,10 @@ std::string_view model_name(std::string_view name) {
   return dot == std::string_view::npos ? name : rest.substr(dot + 1);
 }
 
+std::string state_name(std::string_view state, std::string_view parameter) {
+  return fmt::format("{}{}.{}", kStates, state, parameter);
+}
+
 std::string LocalParameter::text(const plan::Catalog& catalog) const {
   std::string out = fmt::format("'{}' {}", escape_text(name(catalog)), box_text(parts[0].box));
   for (size_t i = 1; i < parts.size(); ++i) out += fmt::format(" and {}", box_text(parts[i].box));

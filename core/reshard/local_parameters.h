@@ -45,6 +45,8 @@ bool is_of_experts(std::string_view name);
 // The name of the parameter in that of one of its states ("optimizer.state.exp_avg.NAME"), which
 // ends with it; of any other entry its own.
 std::string_view model_name(std::string_view name);
+// "optimizer.state.exp_avg.NAME"
+std::string state_name(std::string_view state, std::string_view parameter);
 
 std::vector<LocalParameter> find_local_parameters(const plan::Catalog& catalog);
 

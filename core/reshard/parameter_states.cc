@@ -103,10 +103,6 @@ class StatesMaker {
 
 }  // namespace
 
-std::string state_name(std::string_view state, std::string_view parameter) {
-  return fmt::format("optimizer.state.{}.{}", state, parameter);
-}
-
 Result<ParameterStates> parameter_states(const StatesInput& input, Contents* contents) {
   return StatesMaker(input, contents).run();
 }

@@ -24,9 +24,6 @@ struct ParameterStates {
   std::vector<std::string> notes;
 };
 
-// "optimizer.state.exp_avg.decoder.w"
-std::string state_name(std::string_view state, std::string_view parameter);
-
 // FAILED_PRECONDITION naming a parameter of which no bucket holds a part.
 Result<ParameterStates> parameter_states(const StatesInput& input, Contents* contents);
 

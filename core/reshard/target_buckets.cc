@@ -80,7 +80,7 @@ class BucketMaker {
   }
 
   RankGroup dense_group(int64_t stage, int64_t place) const {
-    return {is_chained_ ? "chained_0." : "",
+    return {std::string(is_chained_ ? kOfDense : ""),
             static_cast<uint32_t>(stage * to_.tensor + place),
             stage,
             place,

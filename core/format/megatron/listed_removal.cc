@@ -25,9 +25,7 @@ Result<std::string> listed_text(const Location& location) {
 Status withdraw_list(const Location& location) {
   Status removed = location.storage->remove(storage::join_key(location.prefix, kIntegrityName));
   if (!removed.ok()) return removed.code() == StatusCode::kNotFound ? Status() : removed;
-  if (location.prefix.empty() && !storage::offers(*location.storage, storage::kDurable)) return {};
-  bool supported = false;
-  return location.storage->sync_prefix(location.prefix, &supported);
+  return torch_dcp::sync_names(location);
 }
 
 Status restore_list(const Location& location, const torch_dcp::RemovalList& removal,

@@ -13,6 +13,7 @@
 #include "core/format/megatron/listed_digests.h"
 #include "core/format/megatron/marker_file.h"
 #include "core/format/megatron/unsharded_state.h"
+#include "core/format/torch_dcp/entry_removal.h"
 #include "core/format/torch_dcp/file_names.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/integrity/digest.h"
@@ -98,11 +99,7 @@ class Settling {
   }
 
   Status sync_names() const {
-    const bool has_names =
-        !location_.prefix.empty() || storage::offers(storage_, storage::kDurable);
-    if (!publication_.durable || !has_names) return {};
-    bool supported = false;
-    return storage_.sync_prefix(location_.prefix, &supported);
+    return publication_.durable ? torch_dcp::sync_names(location_) : Status();
   }
 
   Status remove(std::string_view name) const {

@@ -66,7 +66,6 @@ class Removal {
                 std::span<const std::string> gone) const;
   Status move_digests(const RemovalList& list, std::span<const std::byte> index) const;
   Status remove(std::string_view name) const;
-  Status sync_names() const;
 
   const Location& location_;
   storage::Storage& storage_;
@@ -171,7 +170,7 @@ Status Removal::finish(const RemovalList& list, std::span<const std::byte> index
   const bool is_ours = now == list.before || now == list.after;
   if (is_ours && !list.kept.empty() && around_.restore)
     SHW_RETURN_IF_ERROR(around_.restore(list, gone));
-  SHW_RETURN_IF_ERROR(sync_names());
+  SHW_RETURN_IF_ERROR(sync_names(location_));
   return remove(kRemovalListName);
 }
 
@@ -194,13 +193,13 @@ Status Removal::remove(std::string_view name) const {
   return removed.code() == StatusCode::kNotFound ? Status() : removed;
 }
 
-Status Removal::sync_names() const {
-  if (location_.prefix.empty() && !storage::offers(storage_, storage::kDurable)) return {};
-  bool supported = false;
-  return storage_.sync_prefix(location_.prefix, &supported);
-}
-
 }  // namespace
+
+Status sync_names(const Location& location) {
+  if (location.prefix.empty() && !storage::offers(*location.storage, storage::kDurable)) return {};
+  bool supported = false;
+  return location.storage->sync_prefix(location.prefix, &supported);
+}
 
 Status put_in_place(const Location& location, std::string_view name,
                     std::span<const std::byte> bytes) {

@@ -35,6 +35,8 @@ Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRul
 // That alone; nothing where none was cut off.
 Status finish_removal(const Location& location, const AroundRemoval& around = {});
 
+// Makes what was renamed and removed at a location durable, where its storage has names that are.
+Status sync_names(const Location& location);
 // In place of what is there, durable with its name.
 Status put_in_place(const Location& location, std::string_view name,
                     std::span<const std::byte> bytes);

@@ -64,9 +64,9 @@ class Box(NamedTuple):
 
 
 class UnitView:
-    """Memory of the library as a tensor, by DLPack; it keeps the context alive. It lies on the device of the context, or with the host
-    where the unit keeps it there (`offload`), and the library has written all of it: no stream has to wait. A view of whole parameters is of use until the
-    state of the unit changes next. A gradient stays as it is when `Hsdp.zero_grads` has dropped it, for as long as a tensor
+    """Memory of the library as a tensor, by DLPack; it keeps the context alive. It lies on the device of the context, or with the
+    host where the unit keeps it there (`offload`), and the library has written all of it: no stream has to wait. A view of whole
+    parameters is of use until the state of the unit changes next. A gradient stays as it is when `Hsdp.zero_grads` has dropped it, for as long as a tensor
     of it lives: it is taken without a copy so."""
 
     def __init__(self, unit: Unit, view: int, index: int) -> None:
