@@ -35,6 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 OUTPUT_LINES_MAX = 60
+REASON_CHARACTERS_MAX = 600
 EXPECTED_SKIPS = ROOT / "tests" / "expected_skips.txt"
 FUZZ_SECONDS = 60  # per target in the long run
 SEED = "20260720"  # of random tests in the short run
@@ -96,14 +97,21 @@ def environment() -> dict[str, str]:
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
+def reason_of(failures: list[ElementTree.Element]) -> str:
+    """What failures of a JUnit file say, in a line: the closing list of a run is what is read first."""
+    said = " | ".join(each.get("message") or each.text or "" for each in failures)
+    return " ".join(said.split())[:REASON_CHARACTERS_MAX]
+
+
 def count_junit(path: Path) -> Counts:
     """Counts of a JUnit file as GoogleTest, pytest and Surefire write it."""
     counts = Counts()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = f"{case.get('classname', '')}.{case.get('name', '')}".strip(".")
-        if case.find("failure") is not None or case.find("error") is not None:
+        failures = [each for kind in ("failure", "error") for each in case.findall(kind)]
+        if failures:
             counts.failed += 1
-            counts.failures.append(name)
+            counts.failures.append(f"{name}: {reason_of(failures)}")
         elif (skipped := case.find("skipped")) is not None or case.get("status") in ("notrun", "disabled"):
             counts.skipped += 1
             # pytest says why a whole file was left out in the text, beside the message "collection skipped".

@@ -16,7 +16,7 @@ MAVEN = "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 
         "[ERROR] Tests run: 9, Failures: 1, Errors: 1, Skipped: 2\n"
 GTEST = """<testsuites><testsuite>
 <testcase name="A" classname="S" status="run"/><testcase name="B" classname="S" status="notrun"/>
-<testcase name="C" classname="S" status="run"><failure message="x"/></testcase>
+<testcase name="C" classname="S" status="run"><failure message="x&#10; of C"/></testcase>
 <testcase name="D" classname="S" status="run"><skipped message="x"/></testcase></testsuite></testsuites>"""
 
 
@@ -49,7 +49,7 @@ def test_junit_files_are_counted_and_failures_named(tmp_path):
     path.write_text(GTEST)
     counts = run_tests.count_junit(path)
     assert numbers(counts) == (1, 1, 2)
-    assert counts.failures == ["S.C"]
+    assert counts.failures == ["S.C: x of C"]
 
 
 def test_figures_that_a_test_recorded_are_shown(tmp_path, capsys):
@@ -90,7 +90,7 @@ def test_a_skip_that_is_not_expected_is_a_failure_with_its_reason(tmp_path):
     (tmp_path / "t.xml").write_text(GTEST.replace('<skipped message="x"/>', '<skipped message="no disk"/>'))
     names = "# what a machine lacks\nt: S.* | no disk\n"
     found = run_tests.count_ctest_case(case(), tmp_path)
-    assert skips_of(found, names + "t: S.B | \n".replace("| ", "| *")) == ((1, 1, 2), ["t: S.C"])
+    assert skips_of(found, names + "t: S.B | \n".replace("| ", "| *")) == ((1, 1, 2), ["t: S.C: x of C"])
     found = run_tests.count_ctest_case(case(), tmp_path)
     outcome, failures = skips_of(found, "t: S.B | *\nt: S.D | no memory\n")
     assert outcome == (1, 2, 1) and failures[1].startswith("t: S.D was skipped") and failures[1].endswith(": no disk")

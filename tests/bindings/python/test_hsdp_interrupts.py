@@ -95,7 +95,8 @@ def test_an_interrupt_ends_a_call_on_all_ranks(name):
     assert isinstance(late, shardwright.CancelledError) and "rank 0 was interrupted" in str(late), late
     if name == "seal":
         return
-    with pytest.raises(shardwright.FailedPreconditionError, match="rank 0 was interrupted"):
+    # A signal that came just before the call began has ended the communicators, not the context: the next wait finds that.
+    with pytest.raises((shardwright.FailedPreconditionError, shardwright.CancelledError), match="rank 0 was interrupted"):
         unit.pre_forward()
 
 
