@@ -49,6 +49,7 @@ struct StorageEvent {
   uint64_t size_bytes = 0;
   int64_t sequence = 0;             // number of the call in this wrapper, from 0
   std::span<const std::byte> data;  // kWrite: the bytes, valid during the call
+  OpenMode mode = OpenMode::kRead;  // of kOpen
 };
 std::string_view operation_name(StorageEvent::Operation operation);
 

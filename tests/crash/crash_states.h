@@ -86,7 +86,8 @@ class Recorder {
                         event.key,
                         event.offset,
                         event.size_bytes,
-                        {event.data.begin(), event.data.end()}});
+                        {event.data.begin(), event.data.end()},
+                        event.mode});
       });
 };
 

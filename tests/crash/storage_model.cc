@@ -48,7 +48,7 @@ void StorageModel::apply(const LoggedCall& call) {
   auto& table = manifest ? in_flight_ : files_;
   switch (call.operation) {
     case Operation::kOpen:
-      if (!manifest) files_[call.key];  // created by the first open, looked at by later ones
+      if (!manifest && call.mode != storage::OpenMode::kRead) files_[call.key];
       break;
     case Operation::kWrite:
       write(&table[call.key], call);

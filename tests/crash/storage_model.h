@@ -30,6 +30,7 @@ struct LoggedCall {
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
   std::vector<std::byte> data;
+  storage::OpenMode mode = storage::OpenMode::kRead;
 };
 
 using Tree = std::map<std::string, std::vector<std::byte>>;

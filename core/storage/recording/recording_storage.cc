@@ -127,7 +127,7 @@ class RecordingStorage final : public Storage {
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override {
-    tell(Operation::kOpen, key);
+    observer_->tell({Operation::kOpen, std::string(key), 0, 0, 0, {}, options.mode});
     SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, inner_.open(key, options));
     return std::unique_ptr<StorageObject>(
         std::make_unique<RecordingObject>(observer_, std::string(key), std::move(object)));
