@@ -48,6 +48,7 @@ def the_common_state_can_be_an_object(folder, rank):
     ours.save({"old": 1, **full_state(rank)}, path)
     ours.save(full_state(rank), path, common_layout="object")
     assert not (folder / "c" / "common.pt").exists()
+    assert shardwright.open(path).format == "megatron"
     assert_equal(ours.load(request(rank), path), expected(rank))
     assert ours.load_common_state_dict(path) == {"iteration": 7, "args": {"lr": 0.5, 3: (1, 2)}}
     found, missing, unexpected = ours.load(request(rank), path, strict="return_all")

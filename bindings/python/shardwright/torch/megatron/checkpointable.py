@@ -36,6 +36,12 @@ class TensorBox(NamedTuple):
     sizes: torch.Size
     view: torch.Tensor
 
+    def inside(self, shape: Sequence[int]) -> TensorBox:
+        """What of it lies inside a tensor of another shape, which begins at the same origin: it loses its end at most."""
+        sizes = torch.Size(max(0, min(offset + size, extent) - offset)
+                           for offset, size, extent in zip(self.offsets, self.sizes, shape, strict=True))
+        return TensorBox(self.offsets, sizes, self.view[tuple(slice(size) for size in sizes)])
+
 
 def boxes_of(shard: LocalShard) -> list[TensorBox]:
     """The boxes of a shard that have elements: one, or for a flattened range up to 2 * ndim - 1."""
@@ -89,6 +95,10 @@ class _Boxes(torch.Tensor):
     def write_boxes(self) -> list[TensorBox]:
         """What a save writes: every box, one that occurs twice too."""
         return [*self._unique, *(box for box, _ in self._repeated)]
+
+    def wanted_boxes(self) -> list[TensorBox]:
+        """What a load fills: every place once; local_tensors copies it to where it is wanted twice."""
+        return self._unique
 
     def __create_chunk_list__(self) -> list[ChunkStorageMetadata]:
         """The boxes to read."""

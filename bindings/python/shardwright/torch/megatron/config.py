@@ -13,17 +13,19 @@ MARKER = "metadata.json"
 
 @dataclasses.dataclass
 class CheckpointingConfig:
-    """What metadata.json says: backend and version of tensors and objects, and of the common state."""
+    """What metadata.json says: backend and version of tensors and objects, and of the file of the common state; None where the
+    common state is among the objects."""
 
     sharded_backend: str
     sharded_backend_version: int = 1
-    common_backend: str = "torch"
-    common_backend_version: int = 1
+    common_backend: str | None = "torch"
+    common_backend_version: int | None = 1
 
 
 def save_config(config: Any, checkpoint_dir: Any) -> None:
     """Writes metadata.json, in one step and durable. Takes megatron-core's own class, too."""
-    Directory(checkpoint_dir).replace(MARKER, json.dumps(dataclasses.asdict(config)).encode())
+    said = {name: value for name, value in dataclasses.asdict(config).items() if value is not None}
+    Directory(checkpoint_dir).replace(MARKER, json.dumps(said).encode())
 
 
 def maybe_load_config(checkpoint_dir: Any) -> CheckpointingConfig | None:

@@ -240,12 +240,18 @@ def _given(metadata: Metadata | None) -> Metadata:
 def _stored_tensor(metadata: Metadata, key: str) -> TensorStorageMetadata:
     stored = metadata.state_dict_metadata.get(key)
     if stored is None:
-        nearest = difflib.get_close_matches(key, metadata.state_dict_metadata, n=_NEAREST_MAX, cutoff=0.0)
-        raise failure(MissingKeyError, f"{key} from model not in state dict; the nearest of "
-                      f"{len(metadata.state_dict_metadata)} keys: {nearest}", key=key, nearest=", ".join(nearest))
+        raise missing_key(key, list(metadata.state_dict_metadata))
     if not isinstance(stored, TensorStorageMetadata):
         raise failure(ShardingError, f"{key} is stored as an object and requested as a tensor", key=key)
     return stored
+
+
+def missing_key(key: str, stored: list[str]) -> MissingKeyError:
+    """The error for a key that is not among the stored ones."""
+    nearest = difflib.get_close_matches(key, stored, n=_NEAREST_MAX, cutoff=0.0)
+    made: Any = failure(MissingKeyError, f"{key} from model not in state dict; the nearest of {len(stored)} keys: {nearest}", key=key,
+                        nearest=", ".join(nearest))
+    return made  # type: ignore[no-any-return]
 
 
 def _is_float8(tensor: torch.Tensor) -> bool:

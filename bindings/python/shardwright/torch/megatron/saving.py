@@ -212,13 +212,14 @@ class _Save:
     def _publish(self) -> None:
         if not self._leads:
             return
+        config = CheckpointingConfig(self.parts.strategy.backend, self.parts.strategy.version)
         if self.parts.content is None:
             self._directory.remove(COMMON_FILE)  # of the checkpoint before, which would be taken for this one's
+            config.common_backend = config.common_backend_version = None
         else:
             self._directory.replace(COMMON_FILE, self.parts.content)
         if not self._manifest:
             self._directory.remove(MANIFEST)
-        strategy = self.parts.strategy
-        save_config(CheckpointingConfig(strategy.backend, strategy.version), self._directory.path)
+        save_config(config, self._directory.path)
         if self._manifest:
             save_integrity_manifest(self._directory.path)

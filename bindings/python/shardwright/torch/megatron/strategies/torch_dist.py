@@ -20,6 +20,7 @@ from ... import _Prepared
 from ...dcp import _async, _choice, _saving
 from ...dcp._direct import Members
 from ...dcp._errors import of_call
+from ...dcp._lazy_metadata import LazyMetadata
 from ...dcp._saving import SaveCall
 from ...dcp._steps import Steps
 from ...dcp.filesystem import FileSystemWriter
@@ -28,16 +29,14 @@ from .._directory import Directory, location_of
 from ..checkpointable import LocalShard, LocalShardsContainer, _Boxes
 from ..unsharded import Trust
 from ..config import MARKER
-from ..conversion import _unwrap_pyt_sharded_tensor, mcore_to_pyt_state_dict
+from ..conversion import mcore_to_pyt_state_dict
 from ..errors import ShardingError, failure
-from ..flattening import (_replace_sharded_keys_with_state_dict_keys, _replace_state_dict_keys_with_sharded_keys,
-                          _restore_dict_types)
-from ..kinds import is_sharded_tensor
-from ..planners import MCoreLoadPlanner, MCoreSavePlanner
-from ..trees import nested_values
+from ..flattening import _replace_state_dict_keys_with_sharded_keys
+from ..planners import MCoreSavePlanner
 from ._described import ShardedState, ShardLeaves
 from ._hinted_writer import HintedWriter
 from ._pending import Pending, wait_until_ended
+from ._request import Request
 from ._stored_metadata import read_metadata, remove_prefix, sharded_metadata, tensors_metadata
 from .async_calls import AsyncRequest
 from .base import AsyncSaveShardedStrategy, LoadShardedStrategy, StrategyAction, register_default_strategy
@@ -192,27 +191,6 @@ class _AsItIs:
         return state_dict
 
 
-class _Request:
-    """What is asked for, as torch's load takes it."""
-
-    def __init__(self, sharded_state_dict: Any, trust: Trust) -> None:
-        leaves = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
-        grouped, self._paths, self._names = _replace_state_dict_keys_with_sharded_keys(sharded_state_dict)
-        self._template = sharded_state_dict
-        self.wanted = mcore_to_pyt_state_dict(grouped, is_loading=True)
-        self.planner = MCoreLoadPlanner(
-            shapes_validation_sharded_tensors=[leaf for leaf in leaves if not leaf.allow_shape_mismatch],
-            allow_shape_mismatch_sharded_tensors={leaf.key: leaf for leaf in leaves if leaf.allow_shape_mismatch},
-            trust_pickles=trust.everything, allow_types=trust.types)
-
-    def values(self) -> Any:
-        """What was loaded, in the structure of the request."""
-        unwrapped = {key: _unwrap_pyt_sharded_tensor(value) for key, value in self.wanted.items()}
-        found = _replace_sharded_keys_with_state_dict_keys(unwrapped, self._paths, self._names)
-        _restore_dict_types(found, self._template)
-        return found
-
-
 class TorchDistLoadShardedStrategy(LoadShardedStrategy):
     """Loads sharded state dicts from torch.distributed.checkpoint's directories, of Megatron 0.7 and later and of everybody
     else, along any grid.
@@ -254,10 +232,11 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         return self._load(sharded_state_dict, checkpoint_dir, Members(None, True))
 
     def _load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, members: Members) -> Any:
-        request = _together(members, lambda: _Request(sharded_state_dict, self._trust))
         reader = _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
-        _load(request.wanted, reader, request.planner, members, _choice.Stored(*self._trust), {})
-        self.cached_global_metadata = request.planner.metadata
+        request = _together(members, lambda: Request(sharded_state_dict, reader.place, self._trust))
+        if not request.fill(members):
+            _load(request.wanted, reader, request.planner(), members, _choice.Stored(*self._trust), {})
+        self.cached_global_metadata = LazyMetadata(lambda: read_metadata(checkpoint_dir))
         return request.values()
 
     def load_tensors_metadata(self, checkpoint_dir: str | Path, metadata: Any = None) -> dict[str, Any]:
