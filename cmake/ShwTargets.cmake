@@ -150,12 +150,35 @@ function(shw_test_properties name timeout labels environment)
     ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml;SHW_SOURCE_DIR=${CMAKE_SOURCE_DIR};SHW_BUILD_DIR=${CMAKE_BINARY_DIR};PYTHONPATH=${CMAKE_BINARY_DIR}/python;${environment}")
 endfunction()
 
+# What nearly every test reads first, as the target shw_test_headers, which shw_test takes where it is there: compiled once,
+# it saves a quarter of the time of a test's source. For clang: gcc would compile it for each program, and ccache keep neither.
+function(shw_precompile_test_headers)
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/shw_test_headers.cc" "int main() { return 0; }\n")
+  add_executable(shw_test_headers EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/shw_test_headers.cc")
+  target_link_libraries(shw_test_headers PRIVATE shw_test_flags shw::fmt GTest::gtest Threads::Threads)
+  set(headers "")
+  foreach(header IN ITEMS gtest/gtest.h fmt/format.h map span thread)
+    list(APPEND headers "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+  endforeach()
+  target_precompile_headers(shw_test_headers PRIVATE ${headers})
+  shw_without_time_stamp(shw_test_headers)
+endfunction()
+
+# The time stamp of precompiled headers would make ccache miss.
+function(shw_without_time_stamp target)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endfunction()
+
 # GoogleTest program `name`. DEPENDS: folders of core/. LINK: other targets (shardwright, ...).
 # LABELS: CTest labels. TIMEOUT: seconds (120).
 function(shw_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS;ENVIRONMENT")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shw_test_flags ${ARG_LINK} GTest::gtest_main)
+  if(TARGET shw_test_headers AND NOT ARG_SOURCES MATCHES "\\.c(;|$)")
+    target_precompile_headers(${name} REUSE_FROM shw_test_headers)
+    shw_without_time_stamp(${name})
+  endif()
   foreach(folder IN LISTS ARG_DEPENDS)
     target_link_libraries(${name} PRIVATE "shw_${folder}")
   endforeach()

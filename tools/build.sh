@@ -10,6 +10,8 @@ export PATH="$PWD/.venv/bin:$PATH:$HOME/.cargo/bin"
 
 # The trees of one clone, and clones in other folders, share their objects: none holds the folder that it was compiled in.
 export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD"
+# Headers of tests that the sanitizer trees compile once.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime
 
 preset=${1:-dev}
 shift || true
