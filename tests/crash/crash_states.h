@@ -41,7 +41,6 @@ using shardwright::test::RandomSource;
 inline constexpr size_t kExhaustiveAtoms = 12;
 inline constexpr size_t kPairAtoms = 64;
 inline constexpr size_t kRandomSubsets = 700;
-inline constexpr size_t kFollowUpEvery = 61;  // states per I5, which costs a save
 
 // What was done and what the path must hold after so many commits.
 struct Workload {
@@ -74,10 +73,18 @@ class Recorder {
       : inner_(std::move(inner)) {}
   std::shared_ptr<storage::Storage> storage() { return recording_; }
   std::vector<LoggedCall> take() { return std::move(log_); }
+  // What was logged since the last mark commits a checkpoint where a key with this end is committed.
+  void mark_commits(std::string_view suffix) {
+    for (; marked_ < log_.size(); ++marked_) {
+      LoggedCall& call = log_[marked_];
+      call.commits = call.operation == Operation::kCommit && call.key.ends_with(suffix);
+    }
+  }
 
  private:
   std::mutex mutex_;
   std::vector<LoggedCall> log_;
+  size_t marked_ = 0;
   std::shared_ptr<storage::Storage> inner_;
   std::shared_ptr<storage::Storage> recording_ =
       storage::make_recording_storage(*inner_, [this](const storage::StorageEvent& event) {
@@ -116,6 +123,7 @@ class CrashStatesTest : public testing::Test {
       EXPECT_EQ(exec::test::agreed_code(results), StatusCode::kOk) << exec::test::texts(results);
       workload.worlds.push_back(std::make_shared<const World>(std::move(world)));
       if (results[0].ok()) workload.io_engine = results[0]->io_engine;
+      recorder->mark_commits(commit_);
     }
     workload.log = recorder->take();
     return workload;
@@ -128,6 +136,7 @@ class CrashStatesTest : public testing::Test {
     Workload workload{"failed save and gc", {}, {std::make_shared<const World>()}, ""};
     auto first = std::make_shared<const World>(exec::test::make_small_world(2, 1));
     EXPECT_TRUE(exec::test::save_world(*runtime_, *first, location, options_)[0].ok());
+    recorder.mark_commits(commit_);
     workload.worlds.push_back(first);
     const std::shared_ptr<storage::Storage> failing = storage::make_fault_storage(
         *recorder.storage(), [](const storage::StorageEvent& event, uint64_t*) {
@@ -170,8 +179,7 @@ class CrashStatesTest : public testing::Test {
       }
       if (point == workload.log.size()) break;
       model.apply(workload.log[point]);
-      const LoggedCall& call = workload.log[point];
-      if (call.operation == Operation::kCommit && call.key.ends_with(commit_)) ++commits;
+      if (workload.log[point].commits) ++commits;
     }
     return "";
   }
@@ -247,7 +255,7 @@ class CrashStatesTest : public testing::Test {
       if (!whole) return fmt::format("I1: {}", whole.message());
     }
     if (exec::test::contents(location) != before) return "I4: opening changed something";
-    return states_ % kFollowUpEvery == 0 ? follow_up_violation(location) : "";
+    return states_ % follow_up_every_ == 0 ? follow_up_violation(location) : "";
   }
 
   // I3 for Megatron-core, which knows no journal: one of the two worlds or none.
@@ -288,6 +296,7 @@ class CrashStatesTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_ = exec::test::make_runtime(1);
   RandomSource random_;
   size_t states_ = 0;
+  size_t follow_up_every_ = 61;  // states per I5, which costs a save
 };
 
 inline World small(int32_t ranks, uint64_t number) {

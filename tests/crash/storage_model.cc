@@ -5,13 +5,6 @@
 
 namespace shardwright::crash {
 
-bool is_manifest(const std::string& key) {
-  return key.ends_with("manifest.shw") || key.ends_with(".safetensors.index.json") ||
-         key.ends_with(".metadata") || key.ends_with(".shardwright.publish") ||
-         key.ends_with("metadata.json") || key.ends_with("common.pt") ||
-         key.ends_with("integrity.json");
-}
-
 void StorageModel::write(File* file, const LoggedCall& call) const {
   uint64_t at = call.offset;
   size_t done = 0;
@@ -44,11 +37,11 @@ void StorageModel::sync_names(const std::string& prefix) {
 }
 
 void StorageModel::apply(const LoggedCall& call) {
-  const bool manifest = is_manifest(call.key);
-  auto& table = manifest ? in_flight_ : files_;
+  auto& table = in_flight_.contains(call.key) ? in_flight_ : files_;
   switch (call.operation) {
     case Operation::kOpen:
-      if (!manifest && call.mode != storage::OpenMode::kRead) files_[call.key];
+      if (call.mode == storage::OpenMode::kCreate) in_flight_[call.key] = {};
+      if (call.mode == storage::OpenMode::kCreateVisible) files_[call.key];
       break;
     case Operation::kWrite:
       write(&table[call.key], call);

@@ -31,12 +31,10 @@ struct LoggedCall {
   uint64_t size_bytes = 0;
   std::vector<std::byte> data;
   storage::OpenMode mode = storage::OpenMode::kRead;
+  bool commits = false;  // what is stored is another checkpoint from here on
 };
 
 using Tree = std::map<std::string, std::vector<std::byte>>;
-
-// Whether a key is a manifest or an index: written invisibly and committed.
-bool is_manifest(const std::string& key);
 
 class StorageModel {
  public:
@@ -67,7 +65,7 @@ class StorageModel {
 
   uint64_t sector_bytes_;
   std::map<std::string, File> files_;      // visible
-  std::map<std::string, File> in_flight_;  // by the key they are for
+  std::map<std::string, File> in_flight_;  // invisible until commit, by the key they are for
 };
 
 }  // namespace shardwright::crash
