@@ -42,7 +42,8 @@ class Worker:
         self.name, self.threads = name, threads
         self.problem, self.checked, self.versions = None, True, {}
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        env = dict(os.environ, OMP_NUM_THREADS=str(max(threads)))
+        # Threads that spin behind a parallel region would take the cores of other ranks.
+        env = dict(os.environ, OMP_NUM_THREADS=str(max(threads)), OMP_WAIT_POLICY="passive")
         env["PYTHONPATH"] = os.pathsep.join([here, package_dir] + env.get("PYTHONPATH", "").split(os.pathsep)).strip(":")
         os.makedirs(directory, exist_ok=True)
         command = [sys.executable, "-m", "driver.contender", path, directory]
