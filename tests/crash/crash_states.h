@@ -73,7 +73,7 @@ class Recorder {
       : inner_(std::move(inner)) {}
   std::shared_ptr<storage::Storage> storage() { return recording_; }
   std::vector<LoggedCall> take() { return std::move(log_); }
-  // What was logged since the last mark commits a checkpoint where a key with this end is committed.
+  // Since the last mark, a commit of a key that ends so is that of a checkpoint.
   void mark_commits(std::string_view suffix) {
     for (; marked_ < log_.size(); ++marked_) {
       LoggedCall& call = log_[marked_];

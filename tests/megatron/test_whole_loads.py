@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that the library fills by itself: what is read is verified, and shards of one tensor are filled where they lie."""
+import re
+import shutil
+import struct
+
 import pytest
 import shardwright
 import shardwright.torch.megatron as ours
 import torch
+from shardwright._library import native
 from shardwright.torch.megatron.conversion import mcore_to_pyt_state_dict
 from shardwright.torch.megatron.strategies._described import ShardedState, ShardLeaves
 
@@ -72,6 +77,35 @@ def test_shapes_that_may_differ_are_cropped_and_padded(folder):
         ours.load({"plain": ours.ShardedTensor.from_rank_offsets("plain", torch.zeros(6, 1))}, folder)
     with pytest.raises(ours.CheckpointingException, match="has 2 dimensions where it is stored and 1"):
         ours.load({"plain": ours.ShardedTensor.from_rank_offsets("plain", torch.zeros(6), allow_shape_mismatch=True)}, folder)
+
+
+def published_up_to_the_journal(folder):
+    """A checkpoint of another program that was killed right behind its commit, over the one that is there."""
+    after = folder.parent / "after"
+    shutil.copytree(folder, after)
+    shardwright.save({"plain": torch.full((4, 2), 9.0), "common": {"iteration": 5}}, after, format="megatron", overwrite="replace")
+    (data,) = (path for path in after.glob("*.distcp") if not (folder / path.name).exists())
+    generation = re.search("[0-9a-f]{32}", data.name).group()
+    shutil.copy(data, folder)
+    journal = b"SHWPUBL1" + generation.encode() + struct.pack("<QQ", 1 | 4, 0o644)
+    for name in (".metadata", "common.pt"):
+        content = (after / name).read_bytes()
+        (folder / f"{name}.{generation}").write_bytes(content)
+        journal += struct.pack("<Q", len(content)) + digest(content)
+    journal += struct.pack("<Q", 0) + bytes(16)
+    (folder / ".shardwright.publish").write_bytes(journal + digest(journal))
+
+
+def digest(content):
+    return native.shw_content_digest(content)[0]
+
+
+def test_what_a_killed_save_committed_is_put_in_place_first(folder):
+    published_up_to_the_journal(folder)
+    request = {"plain": ours.ShardedTensor.from_rank_offsets("plain", torch.zeros(4, 2))}
+    found = ours.load(request, folder)
+    assert found["iteration"] == 5 and bool((found["plain"] == 9).all())
+    assert not (folder / ".shardwright.publish").exists()
 
 
 def test_metadata_is_read_when_somebody_looks_at_it(folder):

@@ -24,6 +24,7 @@ from .high_precision import with_high_precision
 from .integrity import verify_integrity_manifest
 from .kinds import is_factory, is_nonpersistent, is_sharded_base
 from .positions import Assembly, Path, leaves_with_paths, places_in, value_at
+from .strategies._publication import finish_publication
 from .strategies.unsharded import TorchCommonLoadStrategy, check_common_object, over_ranks
 from .strategies.base import StrategyAction, get_default_strategy
 from .strategies.torch_dist import TorchDistLoadShardedStrategy
@@ -104,6 +105,7 @@ def _check_options(common_strategy: Any) -> None:
 def _look(directory: Directory, verify_integrity: bool) -> _Stored:
     if not directory.exists():
         raise failure(CheckpointingException, f"Checkpoint directory {directory.path} does not exist", path=directory.path)
+    finish_publication(directory)
     config = config_of(directory.read(MARKER))
     if config is None:
         raise failure(CheckpointingException, f"{directory.path} is not a distributed checkpoint: it has no whole {MARKER}",
