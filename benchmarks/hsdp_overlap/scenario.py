@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of the communication a step waits for: the model of hsdp_step by 2 processes over Gloo, behind an emulated link of
-0.25 GB/s, with 512 tokens and 4 blocks (2 when QUICK), so that a unit computes for longer than its gather takes.
+0.25 GB/s, with 2,048 tokens and 4 blocks (512 and 2 when QUICK), so that a unit computes for longer than its gather takes.
 
 The emulation: an operation ends no sooner than its bytes would have come over the link, one operation after the other; ours by
 `shardwright.hsdp.delayed`, FSDP2's by sleeping in a custom all-gather and reduce-scatter. exposed_s is the step less the
@@ -16,7 +16,7 @@ SLEEPING_GATHER = 0.067  # seconds
 
 
 def variants(quick):
-    large = {"tokens": 512, "width": 1024, "hidden": 4096, "blocks": 2 if quick else 4, "link": LINK}
+    large = {"tokens": 512 if quick else 2048, "width": 1024, "hidden": 4096, "blocks": 2 if quick else 4, "link": LINK}
     small = {"tokens": 4, "width": 256, "hidden": 512, "blocks": 4, "sleeps": SLEEPS}
     small["link"] = 2 * small["width"] * small["hidden"] * 4 / 2 / SLEEPING_GATHER  # of a unit the other rank's half
     return [variant("2 ranks, emulated link", quick, large), variant("2 ranks, emulated link, computing sleeps", quick, small)]
