@@ -396,7 +396,7 @@ PyObject *shw_py_grid_overlap(PyObject *stored, PyObject *wanted, PyObject *inde
 PyObject *shw_py_object_key(PyObject *key, PyObject *index, PyObject *shape);
 PyObject *shw_py_object_key_parse(PyObject *name);
 PyObject *shw_py_columns(PyObject *writable, PyObject *state);
-PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path);
+PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path, PyObject *parts);
 PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement);
 PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);
 PyObject *shw_py_columns_pending(PyObject *columns);

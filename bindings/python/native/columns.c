@@ -34,12 +34,14 @@ static void columns_dealloc(PyObject* object) {
       if (managed->deleter) managed->deleter(managed);
     }
   }
-  vector* all[] = {
-      &self->names,          &self->name_offsets,   &self->tensors,     &self->extents,
-      &self->paths,          &self->path_offsets,   &self->kinds,       &self->global_shapes,
-      &self->global_offsets, &self->box_ranges,     &self->box_offsets, &self->box_sizes,
-      &self->local_offsets,  &self->layout_indices, &self->views,       &self->owners,
-      &self->dlpacks,        &self->replica_ids,    &self->fragments,   &self->fragment_ends};
+  columns_forget_layouts(self);
+  vector* all[] = {&self->names,         &self->name_offsets,   &self->tensors,
+                   &self->extents,       &self->paths,          &self->path_offsets,
+                   &self->kinds,         &self->global_shapes,  &self->global_offsets,
+                   &self->box_ranges,    &self->box_offsets,    &self->box_sizes,
+                   &self->local_offsets, &self->layout_indices, &self->views,
+                   &self->owners,        &self->dlpacks,        &self->replica_ids,
+                   &self->fragments,     &self->fragment_ends,  &self->known};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) free(all[i]->data);
   Py_XDECREF(self->state);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);

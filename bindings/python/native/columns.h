@@ -29,6 +29,7 @@ typedef struct {
   vector views;                    /* Py_buffer that are held */
   vector owners;                   /* PyObject* that are held */
   vector dlpacks;                  /* taken_dlpack */
+  vector known;                    /* known_layout, of columns_placement.c */
   uint64_t count;                  /* tensors in the arrays */
   PyObject* state;   /* where full arrays go, NULL when they grow: entries without placement only */
   uint64_t moved;    /* tensors that went there */
@@ -57,6 +58,29 @@ const leaf_type* leaf_type_of(PyObject* value);
  * exception. */
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size);
+/* Appends the placement of the entry that was added last: global shape and layout, or boxes; see
+ * columns_placement.c. */
+int columns_push_placement(columns* self, PyObject* placement);
+
+/* Values of one type that are parts of tensors and say so by attributes, as torch's DTensor does:
+ * where they go, and who numbers their layouts. All borrowed. */
+typedef struct {
+  PyObject *type, *local_type; /* exactly: subclasses are left to Python code */
+  columns* laid;
+  PyObject* number_of; /* (mesh, placements) -> number of the layout */
+} part_route;
+/* Reads (type, local type, columns, number_of). */
+int columns_read_parts(PyObject* parts, part_route* into);
+static inline int columns_is_part(const part_route* route, PyObject* value) {
+  return route && (PyObject*)Py_TYPE(value) == route->type;
+}
+/* As columns_add_leaf, and appends the placement: name and path come after it. 0 when only Python
+ * code knows what to do: nothing was appended. */
+int columns_add_part(const part_route* route, PyObject* value, const char* name,
+                     uint64_t name_size);
+/* Drops what was remembered of layouts. */
+void columns_forget_layouts(columns* self);
+
 /* Tensors in the arrays before they go to the state: little enough to stay in the cache of a
  * core. */
 #define COLUMNS_PIECE 1024

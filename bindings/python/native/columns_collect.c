@@ -110,47 +110,58 @@ static int add_rest(PyObject* rest, PyObject* key, PyObject* value) {
   return failed ? -1 : 0;
 }
 
-/* One value of a container: into the columns when it is a tensor, else into `rest`. */
-static int take_value(columns* self, const place* at, PyObject* key, int position, PyObject* value,
-                      PyObject* rest) {
+/* Where what lies in a container goes. */
+typedef struct {
+  columns* whole;
+  const part_route* parts; /* NULL: nowhere */
+  place at;
+  PyObject* rest; /* list of (key, value) */
+} collection;
+
+/* One value of a container: into columns when it is a tensor, else into the rest. */
+static int take_value(const collection* c, PyObject* key, int position, PyObject* value) {
   key_text text;
-  const leaf_type* type = leaf_type_of(value);
-  if (!type) return -1;
-  if (type->kind == LEAF_OTHER) return add_rest(rest, key, value);
+  const int part = columns_is_part(c->parts, value);
+  const leaf_type* type = part ? NULL : leaf_type_of(value);
+  if (!part && !type) return -1;
+  if (!part && type->kind == LEAF_OTHER) return add_rest(c->rest, key, value);
   const int usable = read_key(key, &text);
   if (usable < 0) return -1;
-  if (usable == 0) return add_rest(rest, key, value);
+  if (usable == 0) return add_rest(c->rest, key, value);
   if (position) text.kind = KEY_POSITION;
-  int taken = columns_add_leaf(self, value, type, text.text, (uint64_t)text.size);
+  columns* into = part ? c->parts->laid : c->whole;
+  const uint64_t size = (uint64_t)text.size;
+  int taken = part ? columns_add_part(c->parts, value, text.text, size)
+                   : columns_add_leaf(into, value, type, text.text, size);
   if (taken == 1 &&
-      (add_name(self, at, text.text, (size_t)text.size) < 0 || push_path(self, at, &text) < 0)) {
+      (add_name(into, &c->at, text.text, size) < 0 || push_path(into, &c->at, &text) < 0)) {
     taken = -1;
   }
   Py_XDECREF(text.owned);
   if (taken < 0) return -1;
-  return taken ? 0 : add_rest(rest, key, value);
+  return taken ? 0 : add_rest(c->rest, key, value);
 }
 
-static int take_dict(columns* self, const place* at, PyObject* dict, PyObject* rest) {
+static int take_dict(const collection* c, PyObject* dict) {
   Py_ssize_t next = 0;
   PyObject *key, *value;
   int failed = 0;
   while (!failed && PyDict_Next(dict, &next, &key, &value)) {
     Py_INCREF(key); /* methods of the value may be Python code that changes the dict */
     Py_INCREF(value);
-    failed = take_value(self, at, key, 0, value, rest) < 0;
+    failed = take_value(c, key, 0, value) < 0;
     Py_DECREF(key);
     Py_DECREF(value);
   }
   return failed ? -1 : 0;
 }
 
-static int take_sequence(columns* self, const place* at, PyObject* sequence, PyObject* rest) {
+static int take_sequence(const collection* c, PyObject* sequence) {
   const Py_ssize_t count = PySequence_Size(sequence);
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* key = PyLong_FromSsize_t(i);
     PyObject* value = key ? PySequence_GetItem(sequence, i) : NULL;
-    const int failed = !value || take_value(self, at, key, 1, value, rest) < 0;
+    const int failed = !value || take_value(c, key, 1, value) < 0;
     Py_XDECREF(key);
     Py_XDECREF(value);
     if (failed) return -1;
@@ -158,77 +169,44 @@ static int take_sequence(columns* self, const place* at, PyObject* sequence, PyO
   return count < 0 ? -1 : 0;
 }
 
+static uint64_t added_so_far(const collection* c) {
+  const uint64_t whole = c->whole->moved + c->whole->count;
+  return c->parts ? whole + c->parts->laid->count : whole;
+}
+
 /* Adds the tensors of a dict, list or tuple; gives (how many were added, [(key, value) of
- * everything else]). */
+ * everything else]). `parts`: None, or what columns_read_parts takes. */
 PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject* name,
-                                 PyObject* path) {
-  columns* self = columns_of(object);
-  place at;
+                                 PyObject* path, PyObject* parts) {
+  collection c = {columns_of(object), NULL, {NULL, 0, NULL, 0}, NULL};
+  part_route route;
   char* text = NULL;
-  if (!self) return NULL;
-  if (PyBytes_AsStringAndSize(name, &text, &at.name_size) < 0) return NULL;
-  at.name = text;
-  if (PyBytes_AsStringAndSize(path, &text, &at.path_size) < 0) return NULL;
-  at.path = text;
-  const uint64_t before = self->moved + self->count;
+  if (!c.whole) return NULL;
+  if (PyBytes_AsStringAndSize(name, &text, &c.at.name_size) < 0) return NULL;
+  c.at.name = text;
+  if (PyBytes_AsStringAndSize(path, &text, &c.at.path_size) < 0) return NULL;
+  c.at.path = text;
+  if (parts != Py_None) {
+    if (columns_read_parts(parts, &route) < 0) return NULL;
+    c.parts = &route;
+  }
+  const uint64_t before = added_so_far(&c);
   const Py_ssize_t entries =
       PyDict_Check(container) ? PyDict_Size(container) : PySequence_Size(container);
   if (entries < 0) return NULL;
-  self->expected = (uint64_t)entries;
-  PyObject* rest = PyList_New(0);
-  if (!rest) return NULL;
-  const int failed = PyDict_Check(container) ? take_dict(self, &at, container, rest)
-                                             : take_sequence(self, &at, container, rest);
+  c.whole->expected = (uint64_t)entries;
+  c.rest = PyList_New(0);
+  if (!c.rest) return NULL;
+  const int failed =
+      PyDict_Check(container) ? take_dict(&c, container) : take_sequence(&c, container);
   if (failed < 0) {
-    Py_DECREF(rest);
+    Py_DECREF(c.rest);
     return NULL;
   }
-  return Py_BuildValue("(KN)", (unsigned long long)(self->moved + self->count - before), rest);
+  return Py_BuildValue("(KN)", (unsigned long long)(added_so_far(&c) - before), c.rest);
 }
 
 /* ---- one leaf, anywhere ---- */
-
-static int push_int64s(vector* v, PyObject* sequence) {
-  const Py_ssize_t count = PySequence_Size(sequence);
-  int64_t* room = count < 0 ? NULL : vector_push(v, (size_t)count * sizeof *room);
-  return room && shw_py_int64s(sequence, room, count) >= 0 ? 0 : -1;
-}
-
-/* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count,
- * kind, replica id, fragments) */
-static int push_placement(columns* self, PyObject* placement) {
-  PyObject *global_shape, *offsets, *sizes, *local_offsets, *fragments;
-  unsigned layout_index;
-  unsigned long long box_count;
-  int kind, replica;
-  if (!PyArg_ParseTuple(placement, "OIOOOKiiO", &global_shape, &layout_index, &offsets, &sizes,
-                        &local_offsets, &box_count, &kind, &replica, &fragments)) {
-    return -1;
-  }
-  const uint64_t* ranges = (const uint64_t*)self->box_ranges.data;
-  const uint64_t boxes_end = ranges[VECTOR_COUNT(self->box_ranges, uint64_t) - 1] + box_count;
-  const uint32_t layout = layout_index;
-  const int32_t entry_kind = kind, replica_id = replica;
-  if (push_int64s(&self->global_shapes, global_shape) < 0 ||
-      push_int64s(&self->box_offsets, offsets) < 0 || push_int64s(&self->box_sizes, sizes) < 0 ||
-      push_int64s(&self->local_offsets, local_offsets) < 0 ||
-      push_int64s(&self->fragments, fragments) < 0) {
-    return -1;
-  }
-  const uint64_t shape_end = VECTOR_COUNT(self->global_shapes, int64_t);
-  const uint64_t fragments_end = VECTOR_COUNT(self->fragments, int64_t);
-  if (vector_append(&self->global_offsets, &shape_end, sizeof shape_end) < 0 ||
-      vector_append(&self->box_ranges, &boxes_end, sizeof boxes_end) < 0 ||
-      vector_append(&self->fragment_ends, &fragments_end, sizeof fragments_end) < 0 ||
-      vector_append(&self->layout_indices, &layout, sizeof layout) < 0 ||
-      vector_append(&self->replica_ids, &replica_id, sizeof replica_id) < 0 ||
-      vector_append(&self->kinds, &entry_kind, sizeof entry_kind) < 0) {
-    return -1;
-  }
-  self->placed = 1;
-  if (box_count) self->boxed = 1;
-  return 0;
-}
 
 /* `leaf`: a tensor or DLPack capsule, or (buffer of the bytes, dtype number, shape). True when it
  * was taken. `path` is complete or empty. Columns are either all placed or all without
@@ -256,7 +234,7 @@ PyObject* shw_py_columns_add(PyObject* object, PyObject* name, PyObject* path, P
       vector_append(&self->paths, path_text, (size_t)path_size) < 0 || end_path(self) < 0) {
     return NULL;
   }
-  if (placement != Py_None && push_placement(self, placement) < 0) return NULL;
+  if (placement != Py_None && columns_push_placement(self, placement) < 0) return NULL;
   Py_RETURN_TRUE;
 }
 

@@ -196,7 +196,7 @@ int shw_py_init_hosts(PyObject* module);
 PyObject* shw_py_set_classifier(PyObject* classifier);
 PyObject* shw_py_columns(PyObject* writable, PyObject* state);
 PyObject* shw_py_columns_collect(PyObject* columns, PyObject* container, PyObject* name,
-                                 PyObject* path);
+                                 PyObject* path, PyObject* parts);
 PyObject* shw_py_columns_add(PyObject* columns, PyObject* name, PyObject* path, PyObject* leaf,
                              PyObject* placement);
 PyObject* shw_py_columns_add_flat(PyObject* columns, PyObject* arrays);

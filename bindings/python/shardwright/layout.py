@@ -238,7 +238,7 @@ class Shard:
         return cls(local, shape, boxes=((offsets, sizes),), kind=kind, replica=replica)
 
     def placement(self, layout_index: int) -> tuple[Any, ...]:
-        """What the native columns take: see columns_collect.c."""
+        """What the native columns take: see columns_placement.c."""
         kind = word("kind", self.kind, KINDS)
         shape, fragments = tuple(self.global_shape), tuple(self.fragments)
         if fragments and len(fragments) != len(shape):

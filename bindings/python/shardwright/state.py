@@ -6,11 +6,12 @@ bytes are left is one JSON object; the containers above it are structure. A name
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from . import _buffers, _json, _pickle_notice, _pickles
 from ._library import native
@@ -27,6 +28,16 @@ _NO_CELL = ObjectCell(b"")
 _OBJECTS = {"json": 0, "pickle": 1}
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 Convert = Callable[[str, Any], Any]
+
+
+class Parts(NamedTuple):
+    """Values of exactly the type `kind` that are taken as shards without a call for each: their `_local_tensor` is what they hold,
+    their `_spec` has the `mesh` and the tuple of `placements` of which `layout_of` makes a layout, their `shape` is that of
+    the whole. Where the local tensor is not of exactly the type `local`, or not in memory of the host, `convert` is called."""
+
+    kind: type
+    local: type
+    layout_of: Callable[[Any, Any], Layout]
 
 
 @runtime_checkable
@@ -61,7 +72,8 @@ class State:
         rank: global rank, which chooses the boxes of entries that carry a layout. It is the rank that saves.
         objects: "json", or "pickle" to store values that are no JSON as pickles.
         convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
-            the value itself. Used by adapters, as is
+            the value itself. Used by adapters, as are
+        parts: values that need no such call, and
         filled: called after a load has filled the tensors, with the names that were not stored; values and Stateful objects
             get what was loaded after it.
         mapping: how the entries are stored; tensors are saved and loaded as views of their memory.
@@ -70,7 +82,7 @@ class State:
     """
 
     def __init__(self, tree: Mapping[Any, Any] | Stateful = _NOTHING, *, writable: bool = False, rank: int = 0,
-                 objects: str = "json", convert: Convert | None = None,
+                 objects: str = "json", convert: Convert | None = None, parts: Parts | None = None,
                  filled: Callable[[Sequence[str]], None] | None = None, mapping: _Rules | None = None) -> None:
         self._mapping = mapping
         self._pickles = word("objects", objects, _OBJECTS) == 1
@@ -82,6 +94,9 @@ class State:
         self._boxed: Any = native.shw_py_columns(writable, None)
         self._laid: Any = native.shw_py_columns(writable, None)
         self._layouts: dict[int, tuple[int, Layout]] = {}
+        # Nothing of it refers to this object, which would then keep tensors until the garbage collector comes.
+        self._parts = None if parts is None else (
+            parts.kind, parts.local, self._laid, functools.partial(_number_of_rule, self._layouts, parts.layout_of))
         self._objects: list[ObjectEntry] = []
         self._staged: list[_buffers.Staged] | None = [] if writable else None
         self._only_loads: InvalidArgumentError | None = None
@@ -135,7 +150,7 @@ class State:
             raise InvalidArgumentError(f"{_shown(name)} is nested deeper than {_DEPTH_MAX} levels, or holds itself")
         mapping = isinstance(container, Mapping)
         plain = container if isinstance(container, (dict, list, tuple)) else dict(container)
-        added, rest = native.shw_py_columns_collect(self._whole, plain, name, path)
+        added, rest = native.shw_py_columns_collect(self._whole, plain, name, path, self._parts)
         holds = added > 0
         pending: list[tuple[Any, Any]] = []
         for key, value in rest:
@@ -220,7 +235,7 @@ class State:
         columns, index = self._boxed, 0
         if shard.layout is not None:
             columns = self._laid
-            index = self._layouts.setdefault(id(shard.layout), (len(self._layouts) + 1, shard.layout))[0]
+            index = _number_of(self._layouts, shard.layout)
         if not _buffers.import_leaf(columns, name, path, shard.local, shard.placement(index), self._staged):
             raise _json.not_a_leaf(_shown(name), shard.local)
 
@@ -324,6 +339,16 @@ def is_stateful(value: Any) -> bool:
     """True for an object, not a class, with both methods of Stateful."""
     # Not isinstance: a protocol is asked for its attributes anew for each value, which takes longer than all else of a leaf.
     return hasattr(value, "state_dict") and hasattr(value, "load_state_dict") and not isinstance(value, type)
+
+
+def _number_of(layouts: dict[int, tuple[int, Layout]], layout: Layout) -> int:
+    """Of a layout among those of a state, which it joins; the first is 1."""
+    return layouts.setdefault(id(layout), (len(layouts) + 1, layout))[0]
+
+
+def _number_of_rule(layouts: dict[int, tuple[int, Layout]], layout_of: Callable[[Any, Any], Layout], mesh: Any,
+                    placements: Any) -> int:
+    return _number_of(layouts, layout_of(mesh, placements))
 
 
 class _Pickled:

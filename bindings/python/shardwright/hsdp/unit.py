@@ -295,6 +295,6 @@ def _describe(columns: Any, param: Param) -> None:
 
 
 def _add_tensor(columns: Any, name: str, tensor: Any) -> None:
-    added, _ = native.shw_py_columns_collect(columns, {name: tensor}, b"", b"")
+    added, _ = native.shw_py_columns_collect(columns, {name: tensor}, b"", b"", None)
     if added != 1 and not import_leaf(columns, name.encode(), b"", tensor, None):
         raise InvalidArgumentError(f"{name!r} is of type {type(tensor).__qualname__}, which is no tensor", {"parameter": name})

@@ -110,7 +110,7 @@ class _Prepared:
         else:
             with torch.no_grad():
                 state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert,
-                              filled=self.leaves.copy_back)
+                              parts=self.leaves.parts, filled=self.leaves.copy_back)
         if writable:
             state.check_objects_can_be_put()
         else:
@@ -180,8 +180,9 @@ def prepare(state: Mapping[Any, Any] | State | Stateful, *, process_group: dist.
     not so much memory."""
     def described(rank: int) -> State:
         # Tensors on devices are stood for by empty ones, as those that a load fills.
-        return state if isinstance(state, State) else State(state, rank=rank, objects=objects,
-                                                            convert=LeafConverter(process_group, True).convert)
+        leaves = LeafConverter(process_group, True)
+        return state if isinstance(state, State) else State(state, rank=rank, objects=objects, convert=leaves.convert,
+                                                            parts=leaves.parts)
 
     group = _group_of(process_group)
     made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options={}, targets=described)

@@ -40,7 +40,8 @@ def write_items(state: Mapping[Any, Any] | State | Stateful, path: Any, name: st
     bytes for write_digests. Raises AlreadyExistsError for a file that is there, UnimplementedError for dtypes that torch
     has not; after a failure nothing of the file is left.
     """
-    made = state if isinstance(state, State) else State(state, objects=objects, convert=LeafConverter(None, False).convert)
+    leaves = LeafConverter(None, False)
+    made = state if isinstance(state, State) else State(state, objects=objects, convert=leaves.convert, parts=leaves.parts)
     made.check_can_be_saved()
     if archives:
         native.shw_state_add_objects(made._handle, {

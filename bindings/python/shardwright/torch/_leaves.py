@@ -2,6 +2,7 @@
 """torch values as leaves of a state: DTensors become shards with a layout, tensors on a device get host memory."""
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import torch.distributed as dist
 
 from ..errors import InvalidArgumentError
 from ..layout import Layout, Shard
+from ..state import Parts
 from ._ragged import RaggedTensor
 
 try:
@@ -82,6 +84,11 @@ class LeafConverter:
         self._group = group
         self._writable = writable
         self._staged: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+
+    @property
+    def parts(self) -> Parts | None:
+        """DTensors that State takes without a call of `convert` for each."""
+        return None if DTensor is None else Parts(DTensor, torch.Tensor, functools.partial(layout_of, group=self._group))
 
     def convert(self, name: str, value: Any) -> Any:
         """A Shard or host tensor for a torch value; other values as they are."""

@@ -149,7 +149,7 @@ class FlatState(State):
                 plain[key] = value
             else:
                 rest.append((key, value))
-        _, declined = native.shw_py_columns_collect(self._whole, plain, name, path)
+        _, declined = native.shw_py_columns_collect(self._whole, plain, name, path, None)
         return [*declined, *rest]
 
     def _add_value(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> None:
