@@ -6,7 +6,7 @@ bytes in memory. What follows in the background is waited for outside the timing
 first_s is the time of the first save of the process, whose staging memory is new unless it was prepared; the others are those
 after it. Its floor is one copy of as many bytes into memory that was never touched (first_ratio).
 
-With hold nothing is copied: the call returns at once, and whoever changes the tensors waits. That is timed with 10,000 tensors
+With hold nothing is copied: the call returns at once, and whoever changes the tensors waits. That is timed with 10,000 DTensors
 of 4 KiB, too, as what it costs goes with their number.
 """
 TENSORS, COLUMNS = 64, 1024

@@ -17,6 +17,7 @@ import dcp_cases  # noqa: F401  # likewise
 import dcp_file_cases  # noqa: F401
 import dcp_public_cases  # noqa: F401
 import dcp_state_cases  # noqa: F401
+import dtensor_cases  # noqa: F401
 import hsdp_cases  # noqa: F401
 import hsdp_checkpoint_cases  # noqa: F401
 import hsdp_dtensor_cases  # noqa: F401
