@@ -37,7 +37,7 @@ def _state_of(state: State | Stateful | Mapping[Any, Any], rank: int, objects: s
 
 def _target_of(into: State | Stateful | Mapping[Any, Any], rank: int) -> State:
     target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
-    target.check_objects_can_be_put()
+    target.check_can_be_filled()
     return target
 
 

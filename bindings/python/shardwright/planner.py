@@ -192,7 +192,7 @@ class LoadPlanner:
                  trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
                  **options: Unpack[LoadOptions]) -> None:
         self._state = state if isinstance(state, State) else State(state, writable=True, rank=rank)
-        self._state.check_objects_can_be_put()
+        self._state.check_can_be_filled()
         self._trust_pickle, self._allow_types = trust_pickle, _pickles.chosen(allow_types)
         self._plan: Plan | None = None
         self._handle: Any = native.shw_load_planner_create(checkpoint._handle, self._state._handle, rank,

@@ -89,6 +89,7 @@ class State:
         self._convert = convert
         self._filled = filled
         self._writable = writable
+        self._is_target = writable or tree is _NOTHING  # what is added to an empty one says for itself whether it can be filled
         self._handle: Any = native.shw_state_create()
         self._whole: Any = native.shw_py_columns(writable, self._handle)
         self._boxed: Any = native.shw_py_columns(writable, None)
@@ -128,6 +129,7 @@ class State:
             owner: kept alive with the state.
         """
         made = cls(writable=writable)
+        made._is_target = writable
         native.shw_py_columns_add_flat(made._whole, (names, name_offsets, addresses, dtypes, shapes, shape_offsets,
                                                      owner))
         made._finish(0)
@@ -320,8 +322,12 @@ class State:
         if self._only_loads is not None:
             raise self._only_loads
 
-    def check_objects_can_be_put(self) -> None:
-        """Before a load: refuses containers that cannot take a new value."""
+    def check_can_be_filled(self) -> None:
+        """Before a load: refuses states that were made to be saved, whose memory may be read-only, and containers that cannot
+        take a new value."""
+        if not self._is_target:
+            raise InvalidArgumentError("the state was made to be saved; State(tree, writable=True) is one that a load can fill",
+                                       {"parameter": "into"})
         for entry in self._objects:
             if not hasattr(entry.container, "__setitem__"):
                 raise InvalidArgumentError(

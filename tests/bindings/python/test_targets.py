@@ -48,6 +48,16 @@ def test_a_target_that_is_no_mapping_is_refused(path, target):
             call(path, target)
 
 
+def test_a_state_that_was_made_to_be_saved_is_not_filled(path):
+    """It may hold memory that nobody may write into."""
+    frozen = numpy.zeros(3)
+    frozen.flags.writeable = False
+    for call in (shardwright.load, shardwright.load_async):
+        with pytest.raises(shardwright.InvalidArgumentError, match="writable=True"):
+            call(path, shardwright.State({"w": frozen}))
+    assert frozen.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("slot", [None, 0, "text", Held("other"), {7}, decimal.Decimal(1), b""])
 @pytest.mark.parametrize("background", [False, True])
 def test_a_trusted_pickle_comes_back_whatever_stands_in_the_target(path, slot, background):

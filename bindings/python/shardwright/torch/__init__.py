@@ -112,7 +112,7 @@ class _Prepared:
                 state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert,
                               parts=self.leaves.parts, filled=self.leaves.copy_back)
         if writable:
-            state.check_objects_can_be_put()
+            state.check_can_be_filled()
         else:
             state.check_can_be_saved()
         return state
