@@ -21,7 +21,7 @@ from ... import _buffers, _json, _pickles
 from ..._library import native
 from ...errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from ...layout import Shard
-from ...state import ObjectEntry, State, below
+from ...state import ObjectEntry, Parts, State, below
 from ...tensor import allocate, dtype_number
 from .. import _stored_objects
 from .._leaves import LeafConverter
@@ -45,6 +45,11 @@ class Leaves(LeafConverter):
     def __init__(self, group: dist.ProcessGroup | None, writable: bool, alone: bool) -> None:
         super().__init__(group, writable)
         self._alone = alone
+
+    @property
+    def parts(self) -> Parts | None:
+        """None where a rank has its own boxes only, which are no layout."""
+        return None if self._alone else super().parts
 
     def convert(self, name: str, value: Any) -> Any:
         """A Shard or host tensor for a torch value; NotDescribed for what is neither."""
@@ -126,7 +131,7 @@ class FlatState(State):
         self.tree = tree
         self._leaves = leaves
         try:
-            super().__init__(tree, writable=writable, rank=rank, convert=leaves.convert, filled=leaves.copy_back)
+            super().__init__(tree, writable=writable, rank=rank, convert=leaves.convert, parts=leaves.parts, filled=leaves.copy_back)
         except AlreadyExistsError as e:
             raise InvalidPlanError(f"duplicated flatten key: {e.message}", e.details) from e
 
@@ -142,14 +147,14 @@ class FlatState(State):
         return True
 
     def _without_tensors(self, container: Any, items: Any, name: bytes, path: bytes) -> list[tuple[Any, Any]]:
-        """Adds the plain tensors of a mapping, all at once; gives what else there is."""
+        """Adds the plain tensors and DTensors of a mapping, all at once; gives what else there is."""
         plain, rest = {}, []
         for key, value in items:
-            if _is_plain(value) and not self._replaced:
+            if (_is_plain(value) or self._parts is not None and _is_dtensor(value)) and not self._replaced:
                 plain[key] = value
             else:
                 rest.append((key, value))
-        _, declined = native.shw_py_columns_collect(self._whole, plain, name, path, None)
+        _, declined = native.shw_py_columns_collect(self._whole, plain, name, path, self._parts)
         return [*declined, *rest]
 
     def _add_value(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> None:
@@ -210,6 +215,11 @@ class FlatState(State):
         except _pickles.DamagedPickle as e:
             raise DamagedObjectError(f"the object {where} cannot be read: {e}", {"tensor": where}) from e
         return data
+
+
+def _is_dtensor(value: Any) -> bool:
+    """Whether the native loop takes a DTensor as it lies; what it declines comes back."""
+    return type(value) is DTensor and value.dtype != torch.float4_e2m1fn_x2
 
 
 def _is_plain(value: Any) -> bool:

@@ -2,6 +2,7 @@
 """Grouped sharded state dicts as states of the library, which then plans, writes and reads without asking a planner."""
 from __future__ import annotations
 
+import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,11 @@ from ..planners import _is_float8
 
 # Shards of one tensor lie apart, and an entry has one memory: each is an entry by itself, and these rules bring them together.
 _PART = "\u241fshard."
-_TOGETHER = Rules(json.dumps({"schema": 1, "rules": [{"match": f"*{_PART}#", "steps": [{"rename": "{1}"}]}]}))
+
+
+@functools.cache
+def _together() -> Rules:  # made when it is first needed: a process that has used the library cannot be forked
+    return Rules(json.dumps({"schema": 1, "rules": [{"match": f"*{_PART}#", "steps": [{"rename": "{1}"}]}]}))
 
 
 class ShardLeaves(Leaves):
@@ -67,7 +72,7 @@ class ShardedState(FlatState):
             return
         shards = self._shard_leaves.shards(where, value)
         if len(shards) > 1:
-            self._mapping = _TOGETHER
+            self._mapping = _together()
         for number, shard in enumerate(shards):
             part = f"{_PART}{number}".encode() if len(shards) > 1 else b""
             self._add_shard(joined + part, text, shard)
