@@ -6,8 +6,9 @@
 // invariants of state_checker.h hold of what lies there, and the ranks that live on have ended with
 // ABORTED or DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in
 // place of 200. Once in the native format; a quarter as often in torch's, whose commit has a file
-// of digests more and a directory that it shares with files of others; a tenth as often in
-// Megatron-core's, where what a journal names is put in place behind the commit.
+// of digests more and a directory that it shares with files of others; 200 and 1,000 times in
+// Megatron-core's, where what a journal names is put in place behind the commit. There an order
+// that is broken on purpose must be found, too.
 #include <algorithm>
 #include <map>
 
@@ -16,6 +17,7 @@
 
 #include "tests/crash/crew.h"
 #include "tests/crash/state_checker.h"
+#include "tests/crash/victim/seam.h"
 #include "tests/support/random_source.h"
 #include "tests/support/run_length.h"
 #include "tests/support/temporary_directory.h"
@@ -31,8 +33,9 @@ constexpr size_t kKills = 200;
 constexpr size_t kSoakKills = 10'000;
 constexpr size_t kFollowUpEvery = 9;  // kills per I5
 constexpr size_t kPartOfTorchs = 4;   // of the kills
-constexpr size_t kPartOfMegatrons = 10;
+constexpr size_t kSoakPartOfMegatrons = 10;
 constexpr uint64_t kStrideBeforeCommit = 4;
+constexpr uint64_t kStepsToPublish = 60;  // at least, with all that comes behind the commit
 
 // A script with N in the place of the number of its first save, M of its second.
 struct Work {
@@ -56,9 +59,10 @@ const std::vector<Work> kWorks = {
 class KillTest : public testing::Test {
  protected:
   explicit KillTest(int32_t format = SHW_FORMAT_NATIVE) : format_(format), checker_(format) {}
-  size_t part() const {
-    if (format_ == SHW_FORMAT_MEGATRON) return kPartOfMegatrons;
-    return format_ == SHW_FORMAT_TORCH_DCP ? kPartOfTorchs : 1;
+  size_t wanted_kills() const {
+    const size_t all = is_soak() ? kSoakKills : kKills;
+    if (format_ == SHW_FORMAT_MEGATRON) return is_soak() ? all / kSoakPartOfMegatrons : all;
+    return format_ == SHW_FORMAT_TORCH_DCP ? all / kPartOfTorchs : all;
   }
 
   // The script for saves from this number on.
@@ -174,7 +178,7 @@ class KillTest : public testing::Test {
 
 void KillTest::kill_at_random() {
   RandomSource random;
-  const size_t wanted = (is_soak() ? kSoakKills : kKills) / part();
+  const size_t wanted = wanted_kills();
   size_t kills = 0;
   for (size_t tries = 0; kills < wanted && tries < 3 * wanted && !HasFailure(); ++tries) {
     // A first save is killed as well: the path is new from time to time.
@@ -191,10 +195,11 @@ void KillTest::kill_at_random() {
     const auto step = static_cast<uint64_t>(random.between(1, static_cast<int64_t>(steps[killed])));
     const bool all = random.chance(20);
     const bool tear = random.chance(50);
-    if (kill_once(work, ranks, killed, step, all, tear)) ++kills;
+    const bool is_killed = kill_once(work, ranks, killed, step, all, tear);
+    kills += is_killed && work.saves > 0 ? 1 : 0;
     if (tries % kFollowUpEvery == 0 && stored_ != 0) follow_up();
   }
-  fmt::print("{} kills\n", kills);
+  fmt::print("{} kills in saves\n", kills);
   RecordProperty("kills", static_cast<int>(kills));
   EXPECT_EQ(kills, wanted);
 }
@@ -257,9 +262,49 @@ TEST_F(TorchDcpKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewChec
   kill_at_each_step_of_an_overwrite();
 }
 
+// A protocol in another order: the call that is held is done behind another, or never.
+struct Mutant {
+  const char* name = "";
+  uint32_t held = 0;  // SEAM_...
+  const char* held_name = "";
+  uint32_t until = 0;
+  const char* until_name = "";
+};
+
 class MegatronKillTest : public KillTest {
  protected:
   MegatronKillTest() : KillTest(SHW_FORMAT_MEGATRON) {}
+
+  // An overwrite in the mutant's order is killed at its last steps, the last one first, down to
+  // what comes before the commit. What is wrong after the first kill that leaves something wrong.
+  std::string violation_of(const Mutant& mutant) {
+    const std::vector<std::string> order = {fmt::format("hold_kind={}", mutant.held),
+                                            fmt::format("hold_name={}", mutant.held_name),
+                                            fmt::format("until_kind={}", mutant.until),
+                                            fmt::format("until_name={}", mutant.until_name)};
+    uint64_t steps = 0;
+    std::string broken = violation_after(order, 0, &steps);
+    EXPECT_GT(steps, kStepsToPublish) << mutant.name;
+    for (uint64_t back = 0; broken.empty() && back < std::min(steps, kStepsToPublish); ++back)
+      broken = violation_after(order, steps - back, nullptr);
+    return broken;
+  }
+
+ private:
+  // At a path of its own; step 0 kills nothing.
+  std::string violation_after(std::vector<std::string> settings, uint64_t step, uint64_t* steps) {
+    const uint64_t number = next_;
+    next_ += 2;
+    path_ = directory_ / fmt::format("mutant{}/ckpt", number);
+    const std::string before = checker_.follow_up_violation(path_, number);
+    if (!before.empty()) return before;
+    settings.push_back(fmt::format("kill_at={}", step));
+    Crew crew;
+    run(&crew, fmt::format("save:{}", number + 1), 1, 0, settings);
+    if (steps != nullptr) *steps = crew.outcome(0).steps.value_or(0);
+    uint64_t found = 0;
+    return checker_.violation_at(path_, {{number, number + 1}, false}, &found);
+  }
 };
 
 TEST_F(MegatronKillTest, RandomKillsLoseNothing) {
@@ -272,6 +317,26 @@ TEST_F(MegatronKillTest, AKillBeforeAnyStepOfAnOverwriteLeavesTheOldOrTheNewChec
 
 TEST_F(MegatronKillTest, AKillBeforeAnyStepOfAFirstSaveLeavesNothingOrAll) {
   kill_at_each_step_of_a_first_save();
+}
+
+TEST_F(MegatronKillTest, EveryMutantOfTheProtocolIsFound) {
+  EXPECT_EQ(violation_of({}), "");
+  const std::vector<Mutant> mutants = {
+      {"the marker stays", SEAM_REMOVE, "*/metadata.json"},
+      {"the marker goes when all is in place", SEAM_REMOVE, "*/metadata.json", SEAM_RENAME,
+       "*/.metadata"},
+      {"the marker is there before the index", SEAM_RENAME, "*/.metadata", SEAM_REMOVE,
+       "*/.shardwright.publish"},
+      {"the marker is there before the common state", SEAM_RENAME, "*/common.pt", SEAM_REMOVE,
+       "*/.shardwright.publish"},
+      {"the journal goes before the marker is there", SEAM_RENAME, "*/metadata.json", SEAM_REMOVE,
+       "*.distcp"},
+  };
+  for (const Mutant& mutant : mutants) {
+    const std::string broken = violation_of(mutant);
+    EXPECT_NE(broken, "") << mutant.name << " was not found";
+    fmt::print("{}: {}\n", mutant.name, broken);
+  }
 }
 
 }  // namespace

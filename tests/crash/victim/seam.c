@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -302,6 +303,51 @@ int mkdirat(int directory, const char* name, mode_t mode) {
   return done;
 }
 
+/* What the plan holds back, with whole paths; its mutex keeps it whole. */
+static struct held_call {
+  uint32_t kind; /* 0 = nothing */
+  int flags;
+  char path[PATH_BYTES];
+  char second[PATH_BYTES];
+} held;
+static int has_held;
+static pthread_mutex_t hold_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int is_like(uint32_t kind, const char* name, uint32_t wanted, const char* pattern) {
+  return is_on && wanted != 0 && kind == wanted && fnmatch(pattern, name, 0) == 0;
+}
+
+/* 1 when the plan holds this call back; `path` and `second` as they are recorded. */
+static int holds(uint32_t kind, const char* path, const char* second, int flags) {
+  if (!is_like(kind, second[0] != '\0' ? second : path, plan.hold_kind, plan.hold_name)) return 0;
+  pthread_mutex_lock(&hold_mutex);
+  const int is_first = !has_held;
+  if (is_first) {
+    has_held = 1;
+    held.kind = kind;
+    held.flags = flags;
+    snprintf(held.path, PATH_BYTES, "%s", path);
+    snprintf(held.second, PATH_BYTES, "%s", second);
+  }
+  pthread_mutex_unlock(&hold_mutex);
+  return is_first;
+}
+
+/* Does what is held when this call, which has been done, is the one that it waits for. */
+static void let_go_behind(uint32_t kind, const char* name) {
+  if (!is_like(kind, name, plan.until_kind, plan.until_name)) return;
+  pthread_mutex_lock(&hold_mutex);
+  long done = 0;
+  if (held.kind == SEAM_REMOVE) done = syscall(SYS_unlinkat, AT_FDCWD, held.path, held.flags);
+  if (held.kind == SEAM_LINK)
+    done = syscall(SYS_linkat, AT_FDCWD, held.path, AT_FDCWD, held.second, held.flags);
+  if (held.kind == SEAM_RENAME)
+    done = syscall(SYS_renameat2, AT_FDCWD, held.path, AT_FDCWD, held.second, held.flags);
+  held.kind = 0;
+  pthread_mutex_unlock(&hold_mutex);
+  if (done != 0) _exit(5); /* the order cannot be broken in this way */
+}
+
 static int give_name(uint32_t kind, int from_directory, const char* from, int to_directory,
                      const char* to, unsigned flags) {
   take_step(kind);
@@ -310,6 +356,7 @@ static int give_name(uint32_t kind, int from_directory, const char* from, int to
   path_at(from_directory, from, path);
   path_at(to_directory, to, second);
   if (fails(kind, second)) return -1;
+  if (holds(kind, path, second, (int)flags)) return 0;
   lock_record();
   const int done =
       (int)(kind == SEAM_LINK
@@ -317,6 +364,7 @@ static int give_name(uint32_t kind, int from_directory, const char* from, int to
                 : syscall(SYS_renameat2, from_directory, from, to_directory, to, flags));
   if (done == 0) record((struct seam_event){.kind = kind}, path, second, "");
   unlock_record();
+  if (done == 0) let_go_behind(kind, second);
   return done;
 }
 
@@ -338,10 +386,12 @@ int unlinkat(int directory, const char* name, int flags) {
   char path[PATH_BYTES];
   path_at(directory, name, path);
   if (fails(SEAM_REMOVE, path)) return -1;
+  if (holds(SEAM_REMOVE, path, "", flags)) return 0;
   lock_record();
   const int done = (int)syscall(SYS_unlinkat, directory, name, flags);
   if (done == 0) record((struct seam_event){.kind = SEAM_REMOVE}, path, "", "");
   unlock_record();
+  if (done == 0) let_go_behind(SEAM_REMOVE, path);
   return done;
 }
 

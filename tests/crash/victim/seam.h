@@ -60,6 +60,13 @@ struct seam_plan {
   uint32_t fail_kind;       /* the first call of this kind on a name that holds fail_part ... */
   const char* fail_part;
   int fail_errno; /* ... fails with this, and so do all of that kind and name after it */
+  /* A broken order: the first call of this kind (SEAM_RENAME, SEAM_LINK, SEAM_REMOVE) on a name of
+   * this pattern (fnmatch) is answered as done, and done only behind the next call of until_kind on
+   * a name of the other pattern, in the same step; never when until_kind is 0. */
+  uint32_t hold_kind;
+  const char* hold_name;
+  uint32_t until_kind;
+  const char* until_name;
 };
 
 /* Before this steps are passed on and only counted. The plan is copied. */

@@ -199,6 +199,10 @@ static void take_setting(const char* setting) {
   if (IS("fail_kind")) plan.fail_kind = (uint32_t)value;
   if (IS("fail_part")) plan.fail_part = equals + 1;
   if (IS("fail_errno")) plan.fail_errno = (int)value;
+  if (IS("hold_kind")) plan.hold_kind = (uint32_t)value;
+  if (IS("hold_name")) plan.hold_name = equals + 1;
+  if (IS("until_kind")) plan.until_kind = (uint32_t)value;
+  if (IS("until_name")) plan.until_name = equals + 1;
 #undef IS
 }
 
