@@ -16,6 +16,10 @@ import torch.distributed as dist
 
 CASE_SECONDS = 100
 
+if __name__ == "__mp_main__":
+    # The worker that megatron-core's persistent queue spawns counts devices to choose its own.
+    torch.cuda.device_count, torch.cuda.set_device = lambda: 1, lambda _: None
+
 
 def main():
     module, world_size, folder, rank = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])

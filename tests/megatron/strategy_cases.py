@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What two ranks do with our strategies inside megatron-core's own save and load, and with our queues."""
-import concurrent.futures
 import json
-import multiprocessing
-import os
 from unittest import mock
 
 import rank_cases
@@ -18,7 +15,6 @@ from rank_cases import original
 from shardwright.torch import megatron as ours
 from shardwright.torch.megatron import _directory, loading, saving
 from shardwright.torch.megatron.strategies import torch_dist
-from shardwright.torch.megatron.strategies._pending import Pending, wait_until_ended
 from states import assert_equal, data_of, emptied, state
 
 CASES = []
@@ -142,71 +138,6 @@ def ours_pass_the_checks_of_the_original(folder, rank):
 
 
 @case
-def a_save_in_the_background_is_finalized_by_either_queue(folder, rank):
-    """Tensors change as soon as the call returns; the marker comes after the data."""
-    queues = {"ours": ours.AsyncCallsQueue(), "persistent": ours.AsyncCallsQueue(persistent=True),
-              "theirs": async_utils.AsyncCallsQueue()}
-    for name, calls in queues.items():
-        tree = full_state(rank)
-        request = save(tree, folder / name, saver(), async_sharded_save=True)
-        for leaf in ours.nested_values(tree["sharded"]):
-            if hasattr(leaf, "local_shape"):
-                leaf.data.fill_(-5)
-        assert not (folder / name / "metadata.json").exists()
-        dist.barrier()
-        assert calls.schedule_async_request(request) == 0 and calls.get_num_unfinalized_calls() == 1
-        assert calls.maybe_finalize_async_calls(blocking=True) == [0] and calls.get_num_unfinalized_calls() == 0
-        assert json.loads((folder / name / "metadata.json").read_text())["sharded_backend"] == "torch_dist"
-        assert_equal(load(rank, folder / name, original.strategies.TorchDistLoadShardedStrategy()), expected(rank))
-        calls.close()
-
-
-@case
-def another_process_waits_for_a_save_and_its_death_harms_nobody(folder, rank):
-    """What Megatron's queues do with the function of a request."""
-    request = save(full_state(rank), folder / "c", saver(), async_sharded_save=True)
-    if rank == 0:
-        spawned, killed = (multiprocessing.get_context("spawn").Process(target=request.async_fn, args=request.async_fn_args)
-                           for _ in range(2))
-        spawned.start()
-        killed.start()
-        killed.kill()
-        killed.join()
-        spawned.join()
-        assert spawned.exitcode == 0
-    request.execute_sync()
-    assert_equal(load(rank, folder / "c", ours.TorchDistLoadShardedStrategy()), expected(rank))
-    path = request.async_fn_args[0]
-    assert not os.path.exists(path)
-
-
-@case
-def a_process_that_waits_is_held_until_the_end(folder, rank):
-    """The lock is what holds it: it is still waiting while the save is, and is let go by the end."""
-    if rank != 0:
-        return
-    save_that_lasts = concurrent.futures.Future()
-    pending = Pending(save_that_lasts)
-    waiting, told = multiprocessing.get_context("spawn"), multiprocessing.get_context("spawn").Queue()
-    process = waiting.Process(target=_wait_and_tell, args=(pending.arguments, told))
-    process.start()
-    assert told.get() == "waits"
-    # It can end only by the lock; were that not held, the line after it would be there before the end is.
-    process.join(timeout=1.0)
-    assert process.exitcode is None and told.empty()
-    save_that_lasts.set_result(None)
-    assert told.get() == "ended"
-    process.join()
-    wait_until_ended(*pending.arguments)  # of a save that has ended
-
-
-def _wait_and_tell(arguments, told):
-    told.put("waits")
-    wait_until_ended(*arguments)
-    told.put("ended")
-
-
-@case
 def what_fails_on_one_rank_raises_on_both_and_leaves_no_marker(folder, rank):
     def broken(tree):
         if rank == 1:
@@ -235,29 +166,6 @@ def what_fails_on_one_rank_raises_on_both_and_leaves_no_marker(folder, rank):
         wrong["sharded"]["rows"].local_shape = (9, 9)
     error = failure_of(lambda: ours.TorchDistLoadShardedStrategy().load(wrong["sharded"], folder / "c"))
     assert "rows" in str(error), error
-
-
-@case
-def a_queue_tells_all_ranks_of_the_first_failure(folder, rank):
-    """Of functions that are not ours, too: no finalizer runs, and the next request is served."""
-    def write(first, second):
-        if rank == 1:
-            raise OSError("no room")
-
-    for persistent in (False, True):
-        calls, later = ours.AsyncCallsQueue(persistent), []
-        calls.schedule_async_request(ours.AsyncRequest(write, (1, 2), [lambda: later.append("never")]))
-        calls.schedule_async_request(ours.AsyncRequest(None, (), [lambda: later.append("next")]))
-        error = failure_of(lambda: calls.maybe_finalize_async_calls(blocking=True))
-        assert "rank 1" in str(error) and "no room" in str(error) and later == []
-        assert calls.maybe_finalize_async_calls(blocking=True) == [1] and later == ["next"]
-        calls.close()
-    staged = []
-    calls = ours.AsyncCallsQueue()
-    calls.schedule_async_request(ours.AsyncRequest(lambda *a: staged.append(a), (1, None, 3), [], preload_fn=lambda: 2))
-    assert calls.maybe_finalize_async_calls(blocking=True) == [0] and staged == [(1, 2, 3)]
-    frozen = ours.AsyncRequest(None, (), []).freeze()
-    assert isinstance(failure_of(lambda: frozen.add_finalize_fn(print)), RuntimeError)
 
 
 @case

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of rank_cases.py, strategy_cases.py and interop_cases.py over two Gloo processes, one launch for each of the files."""
+"""The cases of these files over two Gloo processes, one launch for each of the files."""
 import launch
 import originals
 import pytest
 
-MODULES = ("rank_cases", "strategy_cases", "interop_cases")
+MODULES = ("rank_cases", "strategy_cases", "queue_cases", "interop_cases")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ raises on all of them, and then no finalizer runs.
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -18,6 +19,8 @@ import torch
 import torch.distributed as dist
 
 from ..errors import CheckpointingException, PlannerStateError, failure
+
+_ORIGINAL = "megatron.core.dist_checkpointing.strategies.async_utils"
 
 
 class AsyncRequest(NamedTuple):
@@ -57,6 +60,9 @@ class AsyncRequest(NamedTuple):
         """The same request, which takes no more finalizers."""
         return self._replace(is_frozen=True)
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _request_there, tuple(self)
+
     def _arguments(self) -> list[Any]:
         arguments = list(self.async_fn_args)
         if self.preload_fn is not None:
@@ -64,6 +70,13 @@ class AsyncRequest(NamedTuple):
                 raise failure(PlannerStateError, f"a request with preload_fn has {len(arguments)} arguments, not 3")
             arguments[1] = self.preload_fn()
         return arguments
+
+
+def _request_there(*fields: Any) -> Any:
+    """A request that was sent to this process. The worker of megatron-core's persistent queue passes over what is not of its
+    own class, and its trainer would wait for the answer for ever."""
+    original = sys.modules.get(_ORIGINAL)
+    return AsyncRequest(*fields) if original is None else original.AsyncRequest(*fields)
 
 
 class FrozenRequestError(CheckpointingException, RuntimeError):
