@@ -2,6 +2,7 @@
 """Checkpoints to and from a newer megatron-core, which has its common state among the data, and reshards of both."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 
 import shardwright
 import shardwright.torch
+from shardwright.torch import megatron
 
 sys.path.insert(0, str(Path(__file__).parent))
 from next_worker import tensors  # noqa: E402: it stands beside this file
@@ -44,7 +46,7 @@ def check_load(folder, expected, tmp_path, *words):
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory, installed):
     folder = tmp_path_factory.mktemp("theirs") / "ckpt"
-    call("save", folder)
+    call("save", folder, "verify")
     return folder
 
 
@@ -53,10 +55,52 @@ def digests(folder):
         return {name: checkpoint[name].digest() for name in checkpoint}
 
 
+def zeros():
+    return {name: torch.zeros_like(value) for name, value in tensors().items()}
+
+
+def assert_loaded(found):
+    for name, value in tensors().items():
+        assert found[name].dtype == value.dtype and torch.equal(found[name], value), name
+
+
 def test_what_it_writes_is_read(theirs):
     with shardwright.open(theirs) as checkpoint:
         assert set(checkpoint) == set(tensors())
     assert not (theirs / "common.pt").exists()
+    into = zeros()
+    shardwright.torch.load(theirs, into=into)
+    assert_loaded(into)
+    found = megatron.load({name: megatron.ShardedTensor.from_rank_offsets(name, value) for name, value in zeros().items()}, theirs)
+    assert_loaded(found)
+    assert found["iteration"] == 7 and found["names"] == ["a", "b"]
+
+
+def test_what_it_lists_is_compared(theirs, tmp_path):
+    """In its integrity.json: by ours, whole and with one byte that has changed."""
+    megatron.verify_integrity_manifest(theirs)
+    copy = shutil.copytree(theirs, tmp_path / "t")
+    with shardwright.open(copy) as checkpoint:
+        assert not checkpoint.verify(deep=True).to_dict()["damage"]
+    data = next(copy.glob("*.distcp"))
+    data.write_bytes(data.read_bytes()[:-1] + b"x")  # in the zeros behind the last record
+    with pytest.raises(megatron.CheckpointingException, match=data.name):
+        megatron.verify_integrity_manifest(copy)
+    with shardwright.open(copy) as checkpoint:
+        damage = checkpoint.find_damage(deep=True).to_dict()["damage"]
+    assert any(data.name in str(each) for each in damage), damage
+
+
+@pytest.mark.parametrize("layout", ["file", "object"])
+def test_it_loads_and_verifies_what_ours_save_in_its_place(layout, tmp_path):
+    (tmp_path / "t").mkdir()
+    state = {name: megatron.ShardedTensor.from_rank_offsets(name, value) for name, value in tensors().items()}
+    megatron.save(state | {"iteration": 7}, tmp_path / "t", verify_integrity=True, common_layout=layout)
+    assert "iteration 7" in check_load(tmp_path / "t", tensors(), tmp_path, "verify")
+
+
+def test_it_saves_and_loads_with_ours_in_its_place(tmp_path):
+    call("install", tmp_path)
 
 
 @pytest.mark.parametrize("common", ["file", "object"])

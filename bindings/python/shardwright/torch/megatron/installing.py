@@ -73,13 +73,19 @@ def install() -> Installed:
         raise NotFoundError(f"install() needs megatron-core, which cannot be imported: {e}; pip install megatron-core",
                             {"parameter": "megatron-core"}) from e
     made = Installed()
-    # The registry of defaults is filled anew by these names whenever it is asked.
-    made.replace(torch_dist, "TorchDistSaveShardedStrategy", TorchDistSaveShardedStrategy)
-    made.replace(torch_dist, "TorchDistLoadShardedStrategy", TorchDistLoadShardedStrategy)
+    # The registry of defaults is filled anew by these names whenever it is asked; 0.19 has no registry, and makes them where
+    # it saves and loads.
+    for module in (torch_dist, serialization):
+        for strategy in (TorchDistSaveShardedStrategy, TorchDistLoadShardedStrategy):
+            if hasattr(module, strategy.__name__):
+                made.replace(module, strategy.__name__, strategy)
     made.replace(parallel, "FullyParallelSaveStrategyWrapper", FullyParallelSaveStrategyWrapper)
     made.replace(parallel, "FullyParallelLoadStrategyWrapper", FullyParallelLoadStrategyWrapper)
     made.replace(queues, "AsyncCallsQueue", AsyncCallsQueue)
-    made.replace(common.TorchCommonSaveStrategy, "save_common", _save_common)
+    if hasattr(common, "TorchCommonSaveStrategy"):
+        made.replace(common.TorchCommonSaveStrategy, "save_common", lambda _, *arguments: _save_common(*arguments))
+    else:  # since 0.19
+        made.replace(common, "save_common", _save_common)
     for module in (package, serialization, core):
         for name, function in _FUNCTIONS.items():
             if hasattr(module, name):
@@ -96,8 +102,8 @@ def uninstall() -> None:
         made.undo()
 
 
-def _save_common(_: Any, common_state_dict: Any, checkpoint_dir: str | Path) -> None:
-    """In the place of a method of the original's, for whoever calls it beside `save`."""
+def _save_common(common_state_dict: Any, checkpoint_dir: str | Path) -> None:
+    """In the place of a function of the original's, for whoever calls it beside `save`."""
     if dist.get_rank() != 0:
         return
     directory = Directory(checkpoint_dir)

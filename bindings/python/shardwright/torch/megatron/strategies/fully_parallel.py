@@ -67,11 +67,13 @@ class FullyParallelSaveStrategyWrapper(AsyncSaveShardedStrategy):
         """Saves as the strategy does, each shard by its owner. Collective over the default group."""
         self.strategy.save(self.apply_saving_parallelization(sharded_state_dict), checkpoint_dir)
 
-    def async_save(self, sharded_state_dict: Any, checkpoint_dir: str | Path) -> Any:
-        """The same in the background. PlannerStateError where the strategy cannot."""
+    def async_save(self, sharded_state_dict: Any, checkpoint_dir: str | Path, async_strategy: str | None = None) -> Any:
+        """The same in the background; the strategy hears of an `async_strategy` that is given. PlannerStateError where the
+        strategy cannot."""
         if not hasattr(self.strategy, "async_save"):
             raise failure(PlannerStateError, f"Cannot apply async_save to non-async base strategy {self.strategy}")
-        return self.strategy.async_save(self.apply_saving_parallelization(sharded_state_dict), checkpoint_dir)
+        given = () if async_strategy is None else (async_strategy,)
+        return self.strategy.async_save(self.apply_saving_parallelization(sharded_state_dict), checkpoint_dir, *given)
 
     def apply_saving_parallelization(self, sharded_state_dict: Any) -> Any:
         """A state dict whose shards have replica id 0 where this rank saves them. Collective over the default group."""
@@ -124,9 +126,9 @@ class FullyParallelLoadStrategyWrapper(LoadShardedStrategy):
         """Who of the group reads what; None in a group of one rank. Collective in the group."""
         return self._distributions.of(sharded_state_dict)
 
-    def load(self, sharded_state_dict: Any, checkpoint_dir: str | Path) -> Any:
+    def load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, async_strategy: str = "mcore") -> Any:
         """The values of a request, in its structure; tensors of the request are filled where they lie. Collective over the
-        default group."""
+        default group. `async_strategy` is accepted: it says nothing about a load."""
         return self.load_over(sharded_state_dict, checkpoint_dir, None)
 
     def load_over(self, sharded_state_dict: Any, checkpoint_dir: str | Path, process_group: dist.ProcessGroup | None) -> Any:

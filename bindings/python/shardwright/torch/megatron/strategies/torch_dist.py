@@ -39,6 +39,7 @@ from ._pending import Pending, wait_until_ended
 from ._request import Request
 from ._stored_metadata import read_metadata, remove_prefix, sharded_metadata, tensors_metadata
 from .async_calls import AsyncRequest
+from .asynchronous import get_async_strategy
 from .base import AsyncSaveShardedStrategy, LoadShardedStrategy, StrategyAction, register_default_strategy
 
 _metadata_fn = ".metadata"
@@ -102,12 +103,14 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
         except ShardwrightError as e:
             raise of_call("write", e, call.members.rank) from e
 
-    def async_save(self, sharded_state_dict: Any, checkpoint_dir: str | Path) -> AsyncRequest:
-        """Begins a save; tensors may change when it returns. Collective over the default group.
+    def async_save(self, sharded_state_dict: Any, checkpoint_dir: str | Path, async_strategy: str = "nvrx") -> AsyncRequest:
+        """Begins a save; tensors may change when it returns. Collective over the default group. `async_strategy` is accepted,
+        as by `save`.
 
         The request's function waits for the end, in this process or in one that a queue of Megatron forks or spawns; its
         first finalizer raises what the save failed with, on all ranks.
         """
+        get_async_strategy(async_strategy)
         call = self._call(checkpoint_dir)
         if self.separation_hint is not None:
             tree = _together(call.members, lambda: _copied(self._grouped(sharded_state_dict)))
@@ -213,9 +216,9 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         """True."""
         return True
 
-    def load(self, sharded_state_dict: Any, checkpoint_dir: str | Path) -> Any:
+    def load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, async_strategy: str = "mcore") -> Any:
         """The values of a request, in its structure. Tensors of the request are filled where they lie. Collective over the
-        default group.
+        default group. `async_strategy` is accepted: it says nothing about a load.
 
         Raises:
             CheckpointError on all ranks: torch's CheckpointException, a ShardwrightError, and the type of its cause: a
