@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/format/archive/pickle_data.h"
 
@@ -38,8 +39,10 @@ struct PickleLimits {
   uint64_t input_bytes = uint64_t{1} << 30;
   uint64_t nodes = uint64_t{64} << 20;  // values that need memory of their own
   uint32_t depth = 256;                 // levels of values
-  uint64_t text_bytes = uint64_t{1} << 20;
-  uint64_t object_bytes = uint64_t{64} << 20;  // of one bytes or bytearray
+  // Of one text, which is never longer than the input. Up to protocol 2 bytes are texts, of which a
+  // byte may take two.
+  uint64_t text_bytes = 2 * kMaxObjectBytes;
+  uint64_t object_bytes = kMaxObjectBytes;  // of one bytes or bytearray
   uint64_t integer_bytes = 256;
   uint64_t marks = uint64_t{1} << 20;        // that are open at a time
   uint64_t arena_bytes = uint64_t{4} << 30;  // memory of all values

@@ -3,10 +3,17 @@
 // Values of every kind, the memo, and the limits.
 #include "core/format/archive/pickle_reader.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/format/archive/pickle_copy.h"
+#include "core/format/archive/pickle_writer.h"
+#include "core/format/archive/torch_tensor.h"
 #include "tests/core/format/archive/pickle_description.h"
 #include "tests/support/expect_failure.h"
 
@@ -221,6 +228,30 @@ TEST(PickleReader, BoundsSizes) {
   const std::string wide = "\x8B\x01\x01\0\0"s + std::string(257, 'x') + ".";
   EXPECT_FAILURE(failure_of(wide), StatusCode::kDataLoss, "integer of 257 bytes");
   EXPECT_FAILURE(failure_of("L" + std::string(2000, '9') + "L\n."), StatusCode::kDataLoss, "LONG");
+}
+
+// As protocol 2 says bytes: a text with two bytes for each of them from 0x80 on.
+TEST(PickleReader, TakesTextsOfLargeBytes) {
+  static_assert(PickleLimits().text_bytes >= 2 * PickleLimits().object_bytes);
+  const std::vector<std::byte> bytes(size_t{3} << 20, std::byte{0xE9});
+  PickleWriter writer(PickleProtocol::k2);
+  writer.bytes(bytes);
+  const std::string pickle = std::move(writer).finish();
+  PickleOptions options;
+  options.vocabulary = torch_vocabulary();
+  const auto data = read_pickle(test::pickle_of(pickle), options);
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  const auto found = encoded_bytes(*data, data->root());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(*found)), bytes));
+  EXPECT_LT(data->arena_bytes(), uint64_t{1} << 20);  // the text stays in the input
+}
+
+// What a length claims takes no memory.
+TEST(PickleReader, RefusesTextsThatTheInputDoesNotHold) {
+  EXPECT_FAILURE(failure_of("X\xFF\xFF\xFF\x07"
+                            "abc."),
+                 StatusCode::kDataLoss, "BINUNICODE");
 }
 
 TEST(PickleReader, BoundsMarksAndMemory) {
