@@ -4,6 +4,7 @@
 Only for examples and tests: the numbers are those of the CPU, and nothing here is needed where a GPU is.
 """
 import contextlib
+import copy
 import functools
 import queue
 import threading
@@ -38,6 +39,20 @@ def _on_cpu(make):
     return made
 
 
+def _over_parts_of_sequences(make):
+    """The norms of torch, which megatron-core takes only where each rank has whole sequences: their weights are marked as those
+    of its own norms are, by which it adds up the gradients of the ranks."""
+    @functools.wraps(make)
+    def made(cls, config, *arguments, **options):
+        whole = copy.copy(config)
+        whole.sequence_parallel = False
+        norm = make(cls, whole, *arguments, **options)
+        for weight in norm.parameters():
+            weight.sequence_parallel = config.sequence_parallel
+        return norm
+    return made
+
+
 def prepare():
     """Call it before megatron is imported."""
     torch.cuda.current_device = lambda: torch.device("cpu")
@@ -53,9 +68,12 @@ def prepare():
     random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = _NoRandomStates(), True
     from megatron.core.transformer.moe import moe_utils
     moe_utils.te_general_gemm = None
+    from megatron.core.transformer import torch_norm
+    torch_norm.WrappedTorchNorm.__new__ = staticmethod(_over_parts_of_sequences(torch_norm.WrappedTorchNorm.__new__))
     from megatron.core.dist_checkpointing.strategies import async_utils, filesystem_async
     for module in (async_utils, filesystem_async):
         module.mp = WithoutFork(module.mp)
+    filesystem_async._results_queue = queue.Queue()  # of threads; else a process for each rank that saves
     _mend_steps()
 
 

@@ -27,13 +27,15 @@ from megatron.core.transformer import TransformerConfig
 SEQUENCES, LENGTH, VOCABULARY = 8, 16, 128
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tp", type=int, default=1)
     parser.add_argument("--pp", type=int, default=1)
     parser.add_argument("--ep", type=int, default=1)
+    parser.add_argument("--etp", type=int, help="tensor-parallel ranks of experts; else those of the rest")
     parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--stages", help="layers of each pipeline stage, as in 3,1; else all have as many")
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--bucket-size", type=int, help="elements; else one bucket for each buffer")
     parser.add_argument("--bf16", action="store_true")
@@ -42,13 +44,25 @@ def arguments():
     parser.add_argument("--load")
     parser.add_argument("--save", action="append", default=[], help="KIND=FOLDER, KIND a sharding type of the optimizer")
     parser.add_argument("--ours", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(words)
+
+
+def stages(args):
+    """What each pipeline stage has, as megatron-core wants it; None where all have as many layers."""
+    if args.stages is None:
+        return None
+    layout = [["decoder"] * int(layers) for layers in args.stages.split(",")]
+    layout[0].insert(0, "embedding")
+    layout[-1].append("loss")
+    return layout
 
 
 def make_model(args):
     config = TransformerConfig(
         num_layers=args.layers, hidden_size=args.hidden, num_attention_heads=4, ffn_hidden_size=4 * args.hidden,
         tensor_model_parallel_size=args.tp, pipeline_model_parallel_size=args.pp, expert_model_parallel_size=args.ep,
+        expert_tensor_parallel_size=args.etp, pipeline_model_parallel_layout=stages(args),
+        sequence_parallel=args.tp > 1 and args.experts > 0,  # which megatron-core asks for
         num_moe_experts=args.experts or None, moe_token_dispatcher_type="allgather", moe_router_topk=2,
         use_cpu_initialization=True, gated_linear_unit=True, activation_func=torch.nn.functional.silu, add_bias_linear=False,
         hidden_dropout=0.0, attention_dropout=0.0, bias_activation_fusion=False, masked_softmax_fusion=False,
@@ -136,11 +150,11 @@ def is_first_of_stage():
     return parallel_state.get_data_parallel_rank() == 0 and parallel_state.get_tensor_model_parallel_rank() == 0
 
 
-def main():
-    args = arguments()
+def main(words=None):
+    args = arguments(words)
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    parallel_state.initialize_model_parallel(args.tp, args.pp, expert_model_parallel_size=args.ep, expert_tensor_parallel_size=1)
+    parallel_state.initialize_model_parallel(args.tp, args.pp, expert_model_parallel_size=args.ep, expert_tensor_parallel_size=args.etp)
     torch.manual_seed(17)
     model = make_model(args)
     optimizer = get_megatron_optimizer(OptimizerConfig(
