@@ -30,6 +30,11 @@ Status read_target(const shw_reshard_options& given, reshard::TargetJob* target)
   take(given.pipeline_parallel, &target->shape.pipeline);
   take(given.expert_parallel, &target->shape.expert);
   take(given.data_parallel, &target->shape.data);
+  take(given.expert_tensor_parallel, &target->shape.expert_tensor);
+  SHW_ASSIGN_OR_RETURN(
+      const auto layers,
+      list_argument(given.pipeline_layers, given.pipeline_layer_count, "pipeline_layers"));
+  if (!layers.empty()) target->pipeline_layers.assign(layers.begin(), layers.end());
   if (given.optimizer == SHW_OPTIMIZER_DP_RESHARDABLE)
     target->optimizer = OptimizerLayout::kDpReshardable;
   return {};

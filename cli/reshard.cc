@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -33,7 +34,9 @@ struct ReshardOptions {
   uint32_t tensor = 0;
   uint32_t pipeline = 0;
   uint32_t expert = 0;
+  uint32_t expert_tensor = 0;
   uint32_t data = 0;
+  std::vector<uint32_t> layers;
   std::string optimizer = "fully_reshardable";
   bool dry_run = false;
   bool overwrite = false;
@@ -49,7 +52,10 @@ int reshard(Session& session, const ReshardOptions& options) {
   how.tensor_parallel = options.tensor;
   how.pipeline_parallel = options.pipeline;
   how.expert_parallel = options.expert;
+  how.expert_tensor_parallel = options.expert_tensor;
   how.data_parallel = options.data;
+  how.pipeline_layers = options.layers.data();
+  how.pipeline_layer_count = options.layers.size();
   how.optimizer = kLayouts.at(options.optimizer);
   how.overwrite = options.overwrite ? SHW_OVERWRITE_REPLACE : SHW_OVERWRITE_REFUSE;
   if (options.dry_run) how.flags |= SHW_RESHARD_DRY_RUN;
@@ -92,7 +98,15 @@ void add_reshard(CLI::App& app, Session& session, Run* run) {
   command->add_option("--tp", options->tensor, "Tensor-parallel size (0 = as in the source)");
   command->add_option("--pp", options->pipeline, "Pipeline-parallel size (0 = as in the source)");
   command->add_option("--ep", options->expert, "Expert-parallel size (0 = as in the source)");
+  command->add_option(
+      "--etp", options->expert_tensor,
+      "Tensor-parallel size of experts (0 = that of the rest, or as in the source)");
   command->add_option("--dp", options->data, "Data-parallel size (0 = 1)");
+  command
+      ->add_option("--pipeline-layers", options->layers,
+                   "Layers of each pipeline stage, as in 3,1; else all have as many")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--optimizer", options->optimizer,
                    "fully_reshardable (the default): any job loads it; dp_reshardable: in buckets")

@@ -191,10 +191,9 @@ const StructRules& rules_of<shw_convert_options>() {
 
 template <>
 const StructRules& rules_of<shw_reshard_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_reshard_options, reserved)};
   static constexpr StructRules kRules =
-      rules_with<shw_reshard_options>("shw_reshard_options", SHW_RESHARD_OPTIONS_SIZE_V1, kReserved,
-                                      SHW_RESHARD_WITHOUT_COMPARISON | SHW_RESHARD_DRY_RUN);
+      plain_rules<shw_reshard_options>("shw_reshard_options", SHW_RESHARD_OPTIONS_SIZE_V1,
+                                       SHW_RESHARD_WITHOUT_COMPARISON | SHW_RESHARD_DRY_RUN);
   return kRules;
 }
 

@@ -15,9 +15,11 @@
 namespace shardwright::reshard {
 namespace {
 
-// Groups of one pipeline stage hold the same parameters, of which each has other rows.
-bool is_first_of_stage(const Bucket& bucket, const JobShape& shape) {
-  return bucket.prefix == kOfExperts || bucket.group % shape.tensor == 0;
+// Groups of one pipeline stage, and of the same experts, hold the same parameters, of which each
+// has other rows.
+bool has_first_rows(const Bucket& bucket, const JobShape& shape) {
+  const int64_t groups = bucket.prefix == kOfExperts ? shape.expert_tensor : shape.tensor;
+  return bucket.group % groups == 0;
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ DeclaredLists::DeclaredLists(const DeclaredInput& input) : catalog_(input.known.
   std::map<Buffer, List> buffers;
   for (size_t i = 0; i < input.assigned.size(); ++i) {
     const Bucket& bucket = input.known.buckets[input.assigned[i].bucket];
-    if (is_first_of_stage(bucket, input.shape))
+    if (has_first_rows(bucket, input.shape))
       buffers[{bucket.prefix, bucket.group, bucket.buffer}].push_back(i);
   }
   for (auto& [buffer, places] : buffers) {

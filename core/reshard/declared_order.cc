@@ -8,6 +8,7 @@
 namespace shardwright::reshard {
 namespace {
 
+constexpr std::string_view kLayerWord = "layers.";
 constexpr int32_t kLayers = 10;
 constexpr int32_t kExperts = 30;
 
@@ -65,10 +66,13 @@ int32_t parameter_place(std::string_view name) {
 
 }  // namespace
 
+std::optional<int64_t> layer_in_name(std::string_view name) {
+  return number_behind(name, kLayerWord);
+}
+
 std::optional<int64_t> layer_of(std::string_view name, const Box& box) {
-  constexpr std::string_view kWord = "layers.";
-  if (name.find(kWord) == std::string_view::npos) return std::nullopt;
-  const std::optional<int64_t> said = number_behind(name, kWord);
+  if (name.find(kLayerWord) == std::string_view::npos) return std::nullopt;
+  const std::optional<int64_t> said = layer_in_name(name);
   return said.has_value() ? *said : index_at(box, 0);
 }
 
@@ -95,7 +99,7 @@ std::optional<DeclaredPlace> declared_place(std::string_view name, const Box& bo
     if (name.find(word) == std::string_view::npos) continue;
     place.module = module;
     if (module == kExperts) {
-      const bool has_number = number_behind(name, "layers.").has_value();
+      const bool has_number = layer_in_name(name).has_value();
       const auto said = number_behind(name, "local_experts.");
       place.expert = said.has_value() ? *said : index_at(box, has_number ? 0 : 1);
     }

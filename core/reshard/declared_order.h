@@ -22,6 +22,8 @@ struct DeclaredPlace {
   friend auto operator<=>(const DeclaredPlace&, const DeclaredPlace&) = default;
 };
 
+// The layer that a name says; nullopt where layers are no names, but the first dimension.
+std::optional<int64_t> layer_in_name(std::string_view name);
 // The layer that a name, or the first index of a box of it, says; nullopt outside of layers.
 std::optional<int64_t> layer_of(std::string_view name, const Box& box);
 // Whether it is declared behind all layers, as far as is known.

@@ -179,6 +179,7 @@ class JobStateChanger {
         {"tensor_model_parallel_size", to.tensor},
         {"pipeline_model_parallel_size", to.pipeline},
         {"expert_model_parallel_size", to.expert},
+        {"expert_tensor_parallel_size", to.expert_tensor},
         {"data_parallel_size", to.data},
         {"world_size", to.tensor * to.pipeline * to.data},
     };
@@ -220,8 +221,9 @@ class JobStateChanger {
     if (is_chained(to, change_.has_experts)) {
       SHW_ASSIGN_OR_RETURN(
           Value dense, one_optimizer({kOfDense, to.pipeline * to.tensor}, groups.dense(), others));
-      SHW_ASSIGN_OR_RETURN(Value experts, one_optimizer({kOfExperts, to.pipeline * to.expert},
-                                                        groups.experts(), others));
+      const int64_t of_experts = to.pipeline * to.expert * to.expert_tensor;
+      SHW_ASSIGN_OR_RETURN(Value experts,
+                           one_optimizer({kOfExperts, of_experts}, groups.experts(), others));
       optimizer.set(0, std::move(dense));
       optimizer.set(1, std::move(experts));
     } else {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -26,13 +27,16 @@
 #include "core/reshard/job_state.h"
 #include "core/reshard/mapped_contents.h"
 #include "core/reshard/parameter_states.h"
+#include "core/reshard/stage_layers.h"
 #include "core/reshard/target_buckets.h"
 
 namespace shardwright::reshard {
 namespace {
 
 std::string shape_text(const JobShape& shape) {
-  return fmt::format("tp {} pp {} ep {}", shape.tensor, shape.pipeline, shape.expert);
+  const std::string own =
+      shape.expert_tensor == shape.tensor ? "" : fmt::format(" etp {}", shape.expert_tensor);
+  return fmt::format("tp {} pp {} ep {}{}", shape.tensor, shape.pipeline, shape.expert, own);
 }
 
 class Resharding {
@@ -55,7 +59,7 @@ class Resharding {
     SHW_RETURN_IF_ERROR(choose_target());
     // What does not fit is told before all weights are read.
     if (options_.map.mapping.empty()) {
-      SHW_RETURN_IF_ERROR(TargetGrid::create(source_->catalog(), from_, to_.shape).status());
+      SHW_RETURN_IF_ERROR(TargetGrid::create(source_->catalog(), from_, to_).status());
     } else {
       SHW_RETURN_IF_ERROR(mapped_contents(*source_, options_.map.mapping).status());
     }
@@ -63,8 +67,7 @@ class Resharding {
     if (!options_.map.mapping.empty()) {
       SHW_ASSIGN_OR_RETURN(view, mapped(std::move(view)));
     }
-    SHW_ASSIGN_OR_RETURN(const TargetGrid grid,
-                         TargetGrid::create(view->catalog(), from_, to_.shape));
+    SHW_ASSIGN_OR_RETURN(const TargetGrid grid, grid_over(view->catalog()));
     BucketPlacement placement(grid);
     if (objects_ == BucketObjects::kOfNewBuckets) {
       SHW_ASSIGN_OR_RETURN(view, bucketed(std::move(view), grid, &placement));
@@ -86,9 +89,12 @@ class Resharding {
       if (*size == 0) *size = source;
     };
     or_source(&to_.shape.tensor, from_.tensor);
+    if (to_.shape.pipeline == 0)
+      to_.shape.pipeline = static_cast<int64_t>(to_.pipeline_layers.size());
     or_source(&to_.shape.pipeline, from_.pipeline);
     or_source(&to_.shape.expert, from_.expert);
     or_source(&to_.shape.data, 1);
+    choose_ranks_of_experts();
     SHW_RETURN_IF_ERROR(check_target_job(to_));
     notes_.push_back(fmt::format("{}, from {}", shape_text(to_.shape), shape_text(from_)));
     if (buckets_.empty() && to_.optimizer == OptimizerLayout::kDpReshardable)
@@ -101,8 +107,9 @@ class Resharding {
       objects_ = BucketObjects::kIntoState;
       return {};
     }
-    const bool is_same = from_.tensor == to_.shape.tensor && from_.pipeline == to_.shape.pipeline &&
-                         from_.expert == to_.shape.expert;
+    JobShape before = from_;
+    before.data = to_.shape.data;
+    const bool is_same = before == to_.shape && to_.pipeline_layers.empty();
     const bool stay = is_same && !buckets_[0].is_gathered && options_.map.mapping.empty();
     objects_ = stay ? BucketObjects::kKept : BucketObjects::kOfNewBuckets;
     rules_.for_bandwidth = are_padded_for_bandwidth();
@@ -112,11 +119,20 @@ class Resharding {
     return {};
   }
 
+  // Where nothing is said: as megatron-core has it, unless the source has it in another way.
+  void choose_ranks_of_experts() {
+    JobShape& shape = to_.shape;
+    if (!has_experts()) shape.expert_tensor = shape.tensor;
+    if (shape.expert_tensor != 0) return;
+    const bool stays = shape.tensor == from_.tensor && shape.expert == from_.expert;
+    const bool follows = shape.expert == 1 || from_.expert_tensor == from_.tensor;
+    shape.expert_tensor = stays || !follows ? from_.expert_tensor : shape.tensor;
+  }
+
   // Data-parallel ranks of the target that share a bucket which stays.
   int64_t ranks_of(const Bucket& bucket) const {
     const bool has_experts_only = bucket.prefix == kOfExperts;
-    return std::max<int64_t>(1,
-                             has_experts_only ? to_.shape.data / to_.shape.expert : to_.shape.data);
+    return std::max<int64_t>(1, has_experts_only ? to_.shape.expert_data() : to_.shape.data);
   }
 
   bool are_padded_for_bandwidth() const {
@@ -166,6 +182,19 @@ class Resharding {
     contents.identity = fmt::format("{} dp {} {}\n{}", shape_text(to_.shape), to_.shape.data,
                                     static_cast<int32_t>(objects_), options_.map.text);
     return exec::make_view(reading_, source_, std::move(contents));
+  }
+
+  // Stages have the layers that they had where nothing else is said and there are as many.
+  Result<TargetGrid> grid_over(const plan::Catalog& catalog) {
+    auto grid = TargetGrid::create(catalog, from_, to_);
+    if (!grid.ok() || !to_.pipeline_layers.empty() || assigned_.empty() ||
+        to_.shape.pipeline != from_.pipeline)
+      return grid;
+    const AssignInput known{source_->catalog(), buckets_, parameters_, options_.map.places};
+    std::vector<int64_t> layers = stage_layers_of(known, assigned_, from_);
+    if (std::accumulate(layers.begin(), layers.end(), int64_t{0}) != grid->layers()) return grid;
+    to_.pipeline_layers = std::move(layers);
+    return TargetGrid::create(catalog, from_, to_);
   }
 
   // Elements of the vocabulary where the mapping changes them, else 0.

@@ -12,9 +12,11 @@
 
 namespace shardwright::reshard {
 
-// Sizes that are 0 are those of the source.
+// Sizes that are 0 are those of the source; that of tensor-parallel ranks of experts is the size of
+// the rest where that was so in the source or no expert-parallel ranks are to be. Without layers of
+// stages they are the source's where it has as many stages.
 struct ReshardOptions {
-  TargetJob target = {{0, 0, 0, 0}, OptimizerLayout::kFullyReshardable};
+  TargetJob target = {{0, 0, 0, 0, 0}, OptimizerLayout::kFullyReshardable};
   ReshardMap map = {};
   bool dry_run = false;  // everything but writing; the report says what would be written
   exec::ConvertOptions convert = {};

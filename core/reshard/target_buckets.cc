@@ -38,7 +38,7 @@ struct RankGroup {
   std::string prefix;
   uint32_t number = 0;
   int64_t stage = 0;
-  int64_t place = 0;    // tensor-parallel
+  int64_t place = 0;    // tensor-parallel, among those of experts where it is of them
   int64_t expert = -1;  // expert-parallel rank; -1: of what all of them hold
   int64_t data_parallel = 1;
 };
@@ -56,8 +56,8 @@ class BucketMaker {
         SHW_RETURN_IF_ERROR(add_group(dense_group(stage, place)));
     }
     for (int64_t stage = 0; is_chained_ && stage < to_.pipeline; ++stage) {
-      for (int64_t expert = 0; expert < to_.expert; ++expert)
-        SHW_RETURN_IF_ERROR(add_group(expert_group(stage, expert)));
+      for (int64_t rank = 0; rank < to_.expert * to_.expert_tensor; ++rank)
+        SHW_RETURN_IF_ERROR(add_group(expert_group(stage, rank)));
     }
     return std::move(made_);
   }
@@ -87,17 +87,21 @@ class BucketMaker {
             -1,
             to_.data};
   }
-  RankGroup expert_group(int64_t stage, int64_t expert) const {
+  // rank: of those of a stage that hold other experts or other rows of them, rows first.
+  RankGroup expert_group(int64_t stage, int64_t rank) const {
     return {std::string(kOfExperts),
-            static_cast<uint32_t>(stage * to_.expert + expert),
+            static_cast<uint32_t>(stage * to_.expert * to_.expert_tensor + rank),
             stage,
-            0,
-            expert,
-            to_.data / to_.expert};
+            rank % to_.expert_tensor,
+            rank / to_.expert_tensor,
+            to_.expert_data()};
   }
 
   Status find_holders();
-  Status check_shape();
+  Status check_shape() const;
+  Status check_experts() const;
+  Status check_stages() const;
+  Status check_blocks() const;
   Status check_sharing(size_t parameter, const std::vector<HeldBox>& held) const;
   std::vector<HeldPart> parts(size_t parameter, int64_t place) const;
   bool holds(const RankGroup& group, size_t parameter) const;
@@ -116,6 +120,7 @@ class BucketMaker {
   const JobShape to_;
   std::vector<std::vector<HeldBox>> holders_;  // by parameter: of its tensors, one after the other
   std::vector<std::vector<std::string_view>> held_tensors_;  // of the boxes
+  bool has_experts_ = false;
   bool is_chained_ = false;
   bool is_tied_ = false;  // the output layer has the weights of the embedding
   int64_t experts_ = 1;
@@ -124,7 +129,6 @@ class BucketMaker {
 
 Status BucketMaker::find_holders() {
   bool has_output = false;
-  bool has_experts = false;
   for (size_t p = 0; p < parameters().size(); ++p) {
     const DeclaredParameter& parameter = parameters()[p];
     std::vector<HeldBox>& holders = holders_.emplace_back();
@@ -144,21 +148,21 @@ Status BucketMaker::find_holders() {
     if (holders.empty()) return refuse(p, "which ranks hold it is not known");
     SHW_RETURN_IF_ERROR(check_sharing(p, holders));
     has_output = has_output || name(p).ends_with(kOutput);
-    has_experts = has_experts || is_expert(p);
+    has_experts_ = has_experts_ || is_expert(p);
     if (is_expert(p) && parameter.place) experts_ = std::max(experts_, parameter.place->expert + 1);
   }
   is_tied_ = !has_output;
-  is_chained_ = is_chained(to_, has_experts);
+  is_chained_ = is_chained(to_, has_experts_);
   return {};
 }
 
 // A mistake in who shares out what is one that only Megatron would find.
 Status BucketMaker::check_sharing(size_t parameter, const std::vector<HeldBox>& held) const {
-  if (is_expert(parameter) && to_.tensor > 1)
-    return refuse(parameter, "the tensor-parallel size of experts is not known");
   if (is_expert(parameter) && !parameters()[parameter].place)
     return refuse(parameter, "which expert it is of is not known");
-  if (to_.tensor == 1 || held[0].place != HeldBox::kAllPlaces) return {};
+  const int64_t before = is_expert(parameter) ? input_.from.expert_tensor : input_.from.tensor;
+  const int64_t after = is_expert(parameter) ? to_.expert_tensor : to_.tensor;
+  if (after == 1 || held[0].place != HeldBox::kAllPlaces) return {};
   const std::string_view which = name(parameter);
   if (which.ends_with(kEmbedding) || which.ends_with(kOutput))
     return refuse(parameter, fmt::format("its vocabulary is not shared out by {} ranks; a mapping "
@@ -167,23 +171,49 @@ Status BucketMaker::check_sharing(size_t parameter, const std::vector<HeldBox>& 
   const bool is_known = std::ranges::any_of(kReplicated, [&](std::string_view word) {
     return which.find(word) != std::string_view::npos;
   });
-  if (input_.from.tensor > 1 || is_known) return {};
+  if (before > 1 || is_known) return {};
   return refuse(parameter, "whether tensor-parallel ranks share it out is not known");
 }
 
-Status BucketMaker::check_shape() {
-  if (is_chained_ && to_.data % to_.expert != 0)
-    return invalid_argument(fmt::format("{} data-parallel ranks are not shared out by {} "
-                                        "expert-parallel ones",
-                                        to_.data, to_.expert))
-        .with_detail("parameter", "dp");
+Status BucketMaker::check_shape() const {
+  SHW_RETURN_IF_ERROR(check_experts());
   if (to_.pipeline == 1) return {};
-  if (input_.grid.layers() % to_.pipeline != 0)
-    return failed_precondition(fmt::format("{} layers are not shared out evenly by {} pipeline "
-                                           "stages, so which stage has which is not known; ask for "
-                                           "'fully_reshardable'",
-                                           input_.grid.layers(), to_.pipeline))
-        .with_detail("parameter", "pp");
+  SHW_RETURN_IF_ERROR(check_stages());
+  return check_blocks();
+}
+
+Status BucketMaker::check_experts() const {
+  // megatron-core adds up their gradients as those of all else, over ranks that hold other rows.
+  if (has_experts_ && !is_chained_ && to_.expert_tensor != to_.tensor)
+    return invalid_argument(fmt::format("experts under etp {} and all else under tp {} with ep 1: "
+                                        "megatron-core trains experts with another tensor-parallel "
+                                        "size only where expert-parallel ranks share them out",
+                                        to_.expert_tensor, to_.tensor))
+        .with_detail("parameter", "etp")
+        .with_detail("hint", "leave etp out, or ask for more than one expert-parallel rank");
+  if (is_chained_ && to_.expert_data() == 0)
+    return invalid_argument(fmt::format("the {} ranks of a pipeline stage (tp {}, dp {}) are not "
+                                        "shared out by the {} of experts (ep {}, etp {})",
+                                        to_.tensor * to_.data, to_.tensor, to_.data,
+                                        to_.expert * to_.expert_tensor, to_.expert,
+                                        to_.expert_tensor))
+        .with_detail("parameter", "dp")
+        .with_detail("hint", "ask for a dp with which tp x dp is a multiple of ep x etp");
+  return {};
+}
+
+Status BucketMaker::check_stages() const {
+  if (!input_.grid.stage_layers().empty() || input_.grid.layers() % to_.pipeline == 0) return {};
+  return failed_precondition(fmt::format("{} layers are not shared out evenly by {} pipeline "
+                                         "stages, so which stage has which is not known",
+                                         input_.grid.layers(), to_.pipeline))
+      .with_detail("parameter", "pp")
+      .with_detail("hint",
+                   "say how many each stage has (pipeline_layers), or ask for "
+                   "'fully_reshardable', which any job loads");
+}
+
+Status BucketMaker::check_blocks() const {
   std::string_view block;  // of layers
   for (size_t p = 0; p < parameters().size(); ++p) {
     if (!parameters()[p].layer) {
@@ -204,7 +234,7 @@ std::vector<HeldPart> BucketMaker::parts(size_t parameter, int64_t place) const 
   std::vector<HeldPart> parts;
   for (size_t i = 0; i < holders_[parameter].size(); ++i) {
     const HeldBox& held = holders_[parameter][i];
-    if (held.place == place || held.place == HeldBox::kAllPlaces || is_expert(parameter))
+    if (held.place == place || held.place == HeldBox::kAllPlaces)
       parts.push_back({held_tensors_[parameter][i], held.box});
   }
   return parts;
@@ -221,12 +251,20 @@ bool BucketMaker::holds(const RankGroup& group, size_t parameter) const {
 
 Status BucketMaker::add_group(const RankGroup& group) {
   uint32_t buffers = 0;
+  const size_t of_others = made_.buckets.size();
   for (const std::string& dtypes : input_.declared.dtypes()) {
     const size_t before = made_.buckets.size();
     SHW_RETURN_IF_ERROR(add_buffer(group, dtypes, buffers));
     if (made_.buckets.size() > before) ++buffers;
   }
-  return {};
+  if (made_.buckets.size() > of_others) return {};
+  return invalid_argument(fmt::format("stage {} of the pipeline would have no {}, which "
+                                      "megatron-core does not save in buckets",
+                                      group.stage, group.expert >= 0 ? "experts" : "parameters"))
+      .with_detail("parameter", "pipeline_layers")
+      .with_detail("hint",
+                   "give each stage a layer that has some (pipeline_layers), or ask for "
+                   "'fully_reshardable'");
 }
 
 Status BucketMaker::add_buffer(const RankGroup& group, std::string_view dtypes, uint32_t number) {

@@ -36,8 +36,9 @@ struct TargetBuckets {
 };
 
 // Adds the chunks of the buckets to the placement. FAILED_PRECONDITION naming what decides over
-// them and is not known: how ranks share out a parameter, which is declared first, whose
-// tensor-parallel size experts have; a parameter that the mapping has renamed.
+// them and is not known: how ranks share out a parameter, which is declared first, which stage
+// has which layers; a parameter that the mapping has renamed. INVALID_ARGUMENT for shapes in which
+// megatron-core does not train.
 Result<TargetBuckets> make_target_buckets(const TargetBucketsInput& input,
                                           BucketPlacement* placement);
 

@@ -17,7 +17,8 @@
 namespace shardwright::reshard {
 
 // The shape of the job that saved, as far as its chunks tell: expert and pipeline sizes only where
-// its optimizer is stored in buckets, else 1; the data-parallel size is not known and 1.
+// its optimizer is stored in buckets, else 1; the data-parallel size is not known and 1, the
+// tensor-parallel size of experts that of the rest where there are none.
 JobShape shape_of_source(const plan::Catalog& catalog, const std::vector<Bucket>& buckets);
 
 // A box that ranks of the target hold of a tensor.
@@ -25,25 +26,29 @@ struct HeldBox {
   Box box;
   Dims leading;       // its indexes in the dimensions in front, which number layers and experts
   int64_t stage = 0;  // of the pipeline
-  int64_t place = 0;  // tensor-parallel, or kAllPlaces
+  int64_t place = 0;  // tensor-parallel, of experts among theirs; or kAllPlaces
   static constexpr int64_t kAllPlaces = -1;
 };
 
 class TargetGrid final : public exec::FilePlacement {
  public:
   // INVALID_ARGUMENT naming the tensor whose dimension, and the layers or experts whose number, the
-  // sizes do not divide. source: of the chunks of `stored`, whose tensors have the same names as
-  // those to be placed, or one of them behind "optimizer.state.NAME.". Both outlive the grid.
+  // sizes do not divide, or layers of stages that are not those of the model. source: of the chunks
+  // of `stored`, whose tensors have the same names as those to be placed, or one of them behind
+  // "optimizer.state.NAME.". Both outlive the grid.
   static Result<TargetGrid> create(const plan::Catalog& stored, const JobShape& source,
-                                   const JobShape& target);
+                                   const TargetJob& target);
   std::vector<Part> parts(const plan::Catalog& view, size_t tensor) const override;
   // Of a tensor of the model or one of its states, layer by layer; halves of a gated unit are two
   // boxes. Empty where ranks are not known to hold it.
   std::vector<HeldBox> held(const plan::Catalog& view, size_t tensor) const;
   int64_t layers() const { return layers_; }
+  // Of each stage of the pipeline; empty: not said, and all have as many.
+  const std::vector<int64_t>& stage_layers() const { return stage_layers_; }
 
  private:
-  explicit TargetGrid(const JobShape& target) : target_(target) {}
+  explicit TargetGrid(const TargetJob& target)
+      : target_(target.shape), stage_layers_(target.pipeline_layers) {}
 
   struct Split {
     size_t dimension = SIZE_MAX;  // SIZE_MAX: not split
@@ -54,9 +59,13 @@ class TargetGrid final : public exec::FilePlacement {
   };
   Status add_tensor(const plan::Catalog& stored, size_t tensor, const JobShape& source);
   Status check_split(std::string_view name, std::span<const int64_t> shape, Split* split) const;
+  Status check_stages(const JobShape& source) const;
+  // Ranks that share out the rows of a tensor.
+  int64_t places(std::string_view name) const;
   int64_t stage_of(const Split& split, int64_t layer) const;
 
   JobShape target_;
+  std::vector<int64_t> stage_layers_;
   int64_t layers_ = 1;
   std::map<std::string, Split, std::less<>> splits_;
 };

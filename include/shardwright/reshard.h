@@ -27,10 +27,12 @@ extern "C" {
 enum { SHW_OPTIMIZER_FULLY_RESHARDABLE = 0, SHW_OPTIMIZER_DP_RESHARDABLE = 1 };
 
 /* Options of a reshard; zero is the default. The parallel sizes are those of the target job, 0 =
- * as in the source (data_parallel: 1). `job` is the same as JSON text, which the sizes that are not
- * 0 win over; `map` is JSON text that says what no checkpoint tells: what lies where in buckets,
- * rules of a mapping, when new buckets are full (docs/megatron.md); NULL = none. The others as in
- * shw_convert_options.
+ * as in the source (data_parallel: 1; expert_tensor_parallel: as tensor_parallel, unless the source
+ * differs there and experts are shared out). `pipeline_layers` are the layers of each pipeline
+ * stage; without them stages have as many as in the source where it has as many stages, and else
+ * all as many. `job` is the same as JSON text, which what is said here wins over; `map` is JSON
+ * text that says what no checkpoint tells: what lies where in buckets, rules of a mapping, when new
+ * buckets are full (docs/megatron.md); NULL = none. The others as in shw_convert_options.
  * Since: 0.1 unstable */
 typedef struct shw_reshard_options {
   uint32_t struct_size;
@@ -44,12 +46,14 @@ typedef struct shw_reshard_options {
   int32_t durability;
   uint32_t threads;
   uint32_t file_mode;
-  uint32_t reserved;
+  uint32_t expert_tensor_parallel;
   const char* job;
   const char* map;
   uint64_t memory_budget;
   int64_t deadline_ns;
   shw_cancellation* cancellation;
+  const uint32_t* pipeline_layers;
+  uint64_t pipeline_layer_count;
 } shw_reshard_options;
 
 /* Byte size of the oldest published shw_reshard_options.
@@ -57,7 +61,7 @@ typedef struct shw_reshard_options {
 #define SHW_RESHARD_OPTIONS_SIZE_V1 88
 
 #define SHW_RESHARD_OPTIONS_INIT \
-  {sizeof(shw_reshard_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_reshard_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills options with zeros and their size, as SHW_RESHARD_OPTIONS_INIT does. NULL is skipped.
  * Threads: any

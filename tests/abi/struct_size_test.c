@@ -267,8 +267,8 @@ static const struct subject subjects[] = {
      SHW_SAVE_OPTIONS_SIZE_V1},
     {"shw_convert_options", sizeof(shw_convert_options), give_convert_options, 0,
      offsetof(shw_convert_options, reserved0), SHW_CONVERT_OPTIONS_SIZE_V1},
-    {"shw_reshard_options", sizeof(shw_reshard_options), give_reshard_options, 0,
-     offsetof(shw_reshard_options, reserved), 0},
+    {"shw_reshard_options", sizeof(shw_reshard_options), give_reshard_options, 0, 0,
+     SHW_RESHARD_OPTIONS_SIZE_V1},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
      offsetof(shw_load_options, reserved0), SHW_LOAD_OPTIONS_SIZE_V1},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
@@ -531,10 +531,10 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_hsdp_estimate_unit), SHW_HSDP_ESTIMATE_UNIT_SIZE_V1);
   CHECK_INT(sizeof(shw_hsdp_estimate_world), SHW_HSDP_ESTIMATE_WORLD_SIZE_V1);
   CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
-  CHECK_INT(sizeof(shw_reshard_options), SHW_RESHARD_OPTIONS_SIZE_V1);
   CHECK_INT(sizeof(shw_exchange_round), SHW_EXCHANGE_ROUND_SIZE_V1);
   /* These grew: what was appended begins where the oldest struct ends. */
   CHECK_INT(offsetof(shw_layout_spec, tensor_map), SHW_LAYOUT_SPEC_SIZE_V1);
+  CHECK_INT(offsetof(shw_reshard_options, pipeline_layers), SHW_RESHARD_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_context_options, machine), SHW_CONTEXT_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_save_options, cancellation), SHW_SAVE_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_convert_options, integrity), SHW_CONVERT_OPTIONS_SIZE_V1);

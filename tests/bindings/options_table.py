@@ -32,7 +32,8 @@ CALLS = {
              "preset": "native", "progress": "none"},
     "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "common": "file", "integrity": "off", "compare": "on", "threads": "0", "file_mode": "0",
                 "memory_budget": "0", "max_shard_size": "0", "deadline": "none"},
-    "reshard": {"tensor_parallel": "0", "pipeline_parallel": "0", "expert_parallel": "0", "data_parallel": "0",
+    "reshard": {"tensor_parallel": "0", "pipeline_parallel": "0", "expert_parallel": "0",
+                "expert_tensor_parallel": "0", "data_parallel": "0", "pipeline_layers": "empty",
                 "optimizer": "fully_reshardable", "job": "none", "map": "none", "dry_run": "off", "overwrite": "refuse",
                 "durability": "full", "compare": "on", "threads": "0", "file_mode": "0", "memory_budget": "0", "deadline": "none"},
     "open": {"verify": "on_read", "read_path": "auto", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
@@ -95,6 +96,7 @@ C_FIELDS = {
     "first_replica": [],  # a flag
     "compare": [],  # a flag
     "dry_run": [],  # a flag
+    "pipeline_layers": ["pipeline_layers", "pipeline_layer_count"],
     "progress": ["progress", "progress_user"],
 }
 # What C structs hold beside options: their frame and the handle that other languages have as an interrupt.

@@ -75,6 +75,19 @@ TEST_F(ReshardProgram, MakesBucketsForAnotherShape) {
   EXPECT_HAS(run("ls copy").out, "bucket_idx_0.exp_avg");
 }
 
+TEST_F(ReshardProgram, SharesOutStagesAsIsSaid) {
+  std::ofstream(path("map.json")) << R"({"bucket_size": null})";
+  const std::string call = "reshard --tp 1 --optimizer dp_reshardable --map map.json";
+  const Outcome made = run(call + " --pipeline-layers 2,0 '" + source_ + "' copy");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_HAS(made.out, "pp 2");
+  const Outcome wrong = run(call + " --pipeline-layers 2,2 --etp 1 '" + source_ + "' other");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_HAS(wrong.err, "4 layers (2, 2), and the model 2");
+  EXPECT_HAS(wrong.err, "next: say how many layers each stage has");
+  EXPECT_NE(run(call + " --pipeline-layers 2,x '" + source_ + "' other").code, 0);
+}
+
 TEST_F(ReshardProgram, SaysWhatDoesNotFit) {
   const Outcome odd = run("reshard '" + source_ + "' copy --tp 3");
   EXPECT_EQ(odd.code, 2);

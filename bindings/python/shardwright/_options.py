@@ -89,7 +89,9 @@ class ReshardOptions(TypedDict, total=False):
     tensor_parallel: int
     pipeline_parallel: int
     expert_parallel: int
+    expert_tensor_parallel: int
     data_parallel: int
+    pipeline_layers: Sequence[int]
     optimizer: OptimizerLayout
     job: Mapping[str, Any] | str | None
     map: Mapping[str, Any] | str | None
@@ -186,6 +188,12 @@ def number(option: str, value: Any, maximum: int) -> int:
     if not 0 <= value <= maximum:
         raise _wrong(option, f"option {option} is {value}; it must be from 0 to {maximum}")
     return value
+
+
+def _numbers(option: str, values: Any, maximum: int) -> list[int]:
+    if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
+        raise _wrong(option, f"option {option} is {values!r}; it must be a list of integers")
+    return [number(option, value, maximum) for value in values]
 
 
 def nanoseconds(option: str, seconds: float | None) -> int:
@@ -292,10 +300,12 @@ def _json(option: str, value: Any) -> bytes | None:
 def reshard_options(o: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of shw_reshard_options."""
     check_names(o, ReshardOptions.__annotations__)
-    sizes = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "data_parallel")
+    sizes = ("tensor_parallel", "pipeline_parallel", "expert_parallel", "expert_tensor_parallel", "data_parallel")
+    layers = _numbers("pipeline_layers", o.get("pipeline_layers", ()), 2**31 - 1)
     return _fields(_RESHARD_WORDS, o) | {size: number(size, o.get(size, 0), 2**31 - 1) for size in sizes} | {
         "flags": (0 if o.get("compare", True) else 1) | (2 if o.get("dry_run", False) else 0),
         "file_mode": number("file_mode", o.get("file_mode", 0), 0o7777),
+        "pipeline_layers": layers, "pipeline_layer_count": len(layers),
         "job": _json("job", o.get("job")), "map": _json("map", o.get("map"))}
 
 

@@ -46,6 +46,20 @@ def test_a_map_pads_and_makes_buckets(tmp_path):
     assert len(buckets) > 1
 
 
+def test_experts_and_stages_are_shared_out_as_is_said(tmp_path):
+    map_ = {"bucket_size": None}
+    shardwright.reshard(GOLDEN / "moe_ep2" / "ckpt", tmp_path / "experts", tensor_parallel=2, expert_parallel=2, data_parallel=2,
+                        expert_tensor_parallel=2, optimizer="dp_reshardable", map=map_)
+    shardwright.reshard(GOLDEN / "gpt_tp2pp2" / "ckpt", tmp_path / "stages", tensor_parallel=1, pipeline_layers=(2, 0),
+                        optimizer="dp_reshardable", map=map_)
+    with shardwright.open(tmp_path / "experts") as checkpoint:
+        sizes = [checkpoint[name].shape for name in checkpoint if name.startswith("chained_1.") and name.endswith(".exp_avg")]
+        assert sizes == [(2 * (64 * 16 + 16 * 32),)] * 4
+    with shardwright.open(tmp_path / "stages") as checkpoint:
+        sizes = {name.split(".")[2]: checkpoint[name].shape for name in checkpoint if name.endswith("bucket_idx_0.exp_avg")}
+    assert sizes["dp_group_idx_1"] == (128 * 16 + 64 + 16,)  # the output layer and the last norm
+
+
 def test_a_dry_run_writes_nothing(tmp_path):
     report = shardwright.reshard(GOLDEN / "moe_ep2" / "ckpt", tmp_path / "t", expert_parallel=1, dry_run=True)
     assert any("nothing was written" in note for note in report.notes)
@@ -60,6 +74,12 @@ def test_a_dry_run_writes_nothing(tmp_path):
     ({"job": {"tensor_model_parallel_size": object()}}, shardwright.InvalidArgumentError, "JSON"),
     ({"map": {"buckets": [{"bucket": "b", "begin": 0, "parts": [{"tensor": "w", "offsets": [0], "sizes": [1]}]}]}},
      shardwright.InvalidArgumentError, "no such bucket"),
+    ({"pipeline_layers": [3, 1]}, shardwright.InvalidArgumentError, r"4 layers \(3, 1\), and the model 2"),
+    ({"pipeline_layers": [1, 1], "pipeline_parallel": 3}, shardwright.InvalidArgumentError, "pp is 3"),
+    ({"pipeline_layers": "3,1"}, shardwright.InvalidArgumentError, "list of integers"),
+    ({"pipeline_layers": [2, -1]}, shardwright.InvalidArgumentError, "pipeline_layers is -1"),
+    ({"expert_tensor_parallel": -1}, shardwright.InvalidArgumentError, "expert_tensor_parallel is -1"),
+    ({"job": {"pipeline_layers": 2}}, shardwright.InvalidArgumentError, "layers of each pipeline stage"),
     ({"optimizer": "other"}, shardwright.InvalidArgumentError, "fully_reshardable"),
     ({"optimizer": "dp_reshardable", "tensor_parallel": 1}, shardwright.FailedPreconditionError, "bucket_size"),
     ({"map": {"mapping": {"schema": 1, "rules": [{"match": "nothing"}]}}}, shardwright.InvalidArgumentError, "rule 1"),

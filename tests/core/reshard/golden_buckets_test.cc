@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "tests/core/reshard/golden_reshard.h"
 #include "tests/support/expect_failure.h"
@@ -18,9 +18,10 @@ constexpr const char* kDense = "optimizer.distributed.dp_group_idx_";
 
 class GoldenBuckets : public GoldenReshard {
  protected:
-  static ReshardOptions in_buckets(JobShape shape, const char* map = R"({"bucket_size": null})") {
+  static ReshardOptions in_buckets(JobShape shape, const char* map = R"({"bucket_size": null})",
+                                   std::vector<int64_t> layers = {}) {
     ReshardOptions options;
-    options.target = {shape, OptimizerLayout::kDpReshardable};
+    options.target = {shape, OptimizerLayout::kDpReshardable, std::move(layers)};
     options.map = *read_map(map);
     return options;
   }
@@ -84,12 +85,17 @@ TEST_F(GoldenBuckets, AreThoseThatMegatronWrote) {
   }
 }
 
-using Case = std::tuple<const char*, JobShape, const char*>;
+struct Case {
+  const char* name;
+  JobShape shape;
+  const char* map;
+  std::vector<int64_t> layers = {};
+};
 class EveryTarget : public GoldenBuckets, public testing::WithParamInterface<Case> {};
 
 TEST_P(EveryTarget, HoldsWhatTheJobWrote) {
-  const auto& [name, shape, map] = GetParam();
-  const auto report = run(name, in_buckets(shape, map));
+  const auto& [name, shape, map, layers] = GetParam();
+  const auto report = run(name, in_buckets(shape, map, layers));
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   EXPECT_EQ(text_of("common.content_metadata.distrib_optim_sharding_type"), "\"dp_reshardable\"");
   const auto again = run_again("target", to_shape(1, 1, 1), "again");
@@ -99,18 +105,19 @@ TEST_P(EveryTarget, HoldsWhatTheJobWrote) {
 
 constexpr const char* kOne = R"({"bucket_size": null})";
 constexpr const char* kSmall = R"({"bucket_size": 1200})";
-INSTANTIATE_TEST_SUITE_P(All, EveryTarget,
-                         testing::Values(Case{"gpt_tp2dp2_bf16", {1, 1, 1, 1}, kOne},
-                                         Case{"gpt_tp2dp2_bf16", {1, 1, 1, 3}, kSmall},
-                                         Case{"gpt_tp2dp2_bf16", {4, 1, 1, 1}, kSmall},
-                                         Case{"gpt_tp2dp2_bf16", {1, 2, 1, 2}, kOne},
-                                         Case{"gpt_tp2dp2_bf16_zero", {2, 2, 1, 1}, kSmall},
-                                         Case{"gpt_dp2_buckets_zero", {2, 1, 1, 1}, kSmall},
-                                         Case{"gpt_tp2pp2", {1, 1, 1, 2}, kSmall},
-                                         Case{"gpt_tp2pp2", {2, 1, 1, 1}, kOne},
-                                         Case{"gpt_tp2pp2", {1, 2, 1, 1}, kOne},
-                                         Case{"moe_ep2", {1, 1, 1, 2}, kOne},
-                                         Case{"moe_ep2", {1, 1, 4, 4}, kSmall}));
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryTarget,
+    testing::Values(
+        Case{"gpt_tp2dp2_bf16", {1, 1, 1, 1}, kOne}, Case{"gpt_tp2dp2_bf16", {1, 1, 1, 3}, kSmall},
+        Case{"gpt_tp2dp2_bf16", {4, 1, 1, 1}, kSmall}, Case{"gpt_tp2dp2_bf16", {1, 2, 1, 2}, kOne},
+        Case{"gpt_tp2dp2_bf16_zero", {2, 2, 1, 1}, kSmall},
+        Case{"gpt_dp2_buckets_zero", {2, 1, 1, 1}, kSmall},
+        Case{"gpt_tp2pp2", {1, 1, 1, 2}, kSmall}, Case{"gpt_tp2pp2", {2, 1, 1, 1}, kOne},
+        Case{"gpt_tp2pp2", {1, 2, 1, 1}, kOne}, Case{"gpt_tp2pp2", {1, 2, 1, 1}, kOne, {0, 2}},
+        Case{"gpt_tp2pp2", {2, 2, 1, 1}, kSmall, {2, 0}}, Case{"moe_ep2", {1, 1, 1, 2}, kOne},
+        Case{"moe_ep2", {1, 1, 4, 4}, kSmall}, Case{"moe_ep2", {2, 1, 1, 1, 2}, kSmall},
+        Case{"moe_ep2", {2, 1, 2, 1, 1}, kOne}, Case{"moe_ep2", {2, 1, 2, 4, 2}, kSmall},
+        Case{"moe_ep2", {1, 1, 2, 4, 2}, kOne}));
 
 TEST_F(GoldenBuckets, AreFullAtTheirSize) {
   ASSERT_TRUE(run("gpt_tp2dp2_bf16", in_buckets({1, 1, 1, 1}, kSmall)).ok());
@@ -151,10 +158,25 @@ TEST_F(GoldenBuckets, OfExpertsAreInTheirOwnOptimizerOrInOne) {
 TEST_F(GoldenBuckets, OfWhichSomethingIsNotKnownAreRefused) {
   EXPECT_FAILURE(run("gpt_tp2dp2_bf16", in_buckets({1, 1, 1, 1}, "{}")).status(),
                  StatusCode::kFailedPrecondition, "bucket_size", "map");
-  EXPECT_FAILURE(run("moe_ep2", in_buckets({2, 1, 1, 2})).status(), StatusCode::kFailedPrecondition,
-                 "experts", "fully_reshardable");
+  EXPECT_FAILURE(run("gpt_tp2dp2_bf16", in_buckets({1, 2, 1, 1}, kOne, {1})).status(),
+                 StatusCode::kInvalidArgument, "1 pipeline stages", "pp is 2");
+  EXPECT_FALSE(is_there("target"));
+}
+
+TEST_F(GoldenBuckets, OfJobsThatMegatronDoesNotTrainAreRefused) {
+  for (const JobShape& shape : {JobShape{2, 1, 1, 2, 1}, JobShape{1, 1, 1, 2, 2}})
+    EXPECT_FAILURE(run("moe_ep2", in_buckets(shape)).status(), StatusCode::kInvalidArgument,
+                   shape.tensor == 2 ? "etp 1 and all else under tp 2 with ep 1"
+                                     : "etp 2 and all else under tp 1 with ep 1");
   EXPECT_FAILURE(run("moe_ep2", in_buckets({1, 1, 4, 2})).status(), StatusCode::kInvalidArgument,
-                 "2 data-parallel ranks");
+                 "tp 1, dp 2", "ep 4, etp 1");
+  const auto without = run("moe_ep2", in_buckets({1, 2, 2, 2}, kOne, {1, 0}));
+  EXPECT_FAILURE(without.status(), StatusCode::kInvalidArgument, "stage 1", "no experts");
+  EXPECT_NE(without.status().detail("hint").find("'fully_reshardable'"), std::string_view::npos);
+  EXPECT_FAILURE(run("gpt_tp2pp2", in_buckets({1, 3, 1, 1}, kOne, {1, 0, 1})).status(),
+                 StatusCode::kInvalidArgument, "stage 1", "no parameters");
+  EXPECT_FAILURE(run("gpt_tp2pp2", in_buckets({1, 3, 1, 1})).status(), StatusCode::kInvalidArgument,
+                 "3 pipeline stages for 2 layers");
   EXPECT_FALSE(is_there("target"));
 }
 

@@ -32,11 +32,15 @@ pub struct ReshardOptions {
     pub pipeline_parallel: u32,
     /// Expert-parallel size; 0 = as in the source.
     pub expert_parallel: u32,
+    /// Tensor-parallel size of experts; 0 = that of the rest, or as in the source where it differs there.
+    pub expert_tensor_parallel: u32,
     /// Data-parallel size; 0 = 1.
     pub data_parallel: u32,
+    /// Layers of each pipeline stage; empty = as in the source where it has as many stages, else all have as many.
+    pub pipeline_layers: Vec<u32>,
     /// How its optimizer is stored.
     pub optimizer: OptimizerLayout,
-    /// The target job as JSON text; sizes that are not 0 win over it.
+    /// The target job as JSON text; what is said here wins over it.
     pub job: Option<String>,
     /// What no checkpoint tells, as JSON text: what lies where in buckets, rules of a mapping, when
     /// buckets are full.
@@ -63,7 +67,7 @@ pub struct ReshardOptions {
 }
 }
 
-/// The C struct and the texts that it points to.
+/// The C struct and the texts that it points to; what it points to of the options must outlive it.
 pub(crate) struct CReshardOptions {
     pub options: ffi::shw_reshard_options,
     _job: Option<CString>,
@@ -83,7 +87,10 @@ impl ReshardOptions {
         c.tensor_parallel = self.tensor_parallel;
         c.pipeline_parallel = self.pipeline_parallel;
         c.expert_parallel = self.expert_parallel;
+        c.expert_tensor_parallel = self.expert_tensor_parallel;
         c.data_parallel = self.data_parallel;
+        c.pipeline_layers = self.pipeline_layers.as_ptr();
+        c.pipeline_layer_count = self.pipeline_layers.len() as u64;
         c.optimizer = self.optimizer as i32;
         c.overwrite = self.overwrite as i32;
         c.durability = self.durability as i32;

@@ -1489,12 +1489,14 @@ pub struct shw_reshard_options {
     pub durability: i32,
     pub threads: u32,
     pub file_mode: u32,
-    pub reserved: u32,
+    pub expert_tensor_parallel: u32,
     pub job: *const c_char,
     pub map: *const c_char,
     pub memory_budget: u64,
     pub deadline_ns: i64,
     pub cancellation: *mut shw_cancellation,
+    pub pipeline_layers: *const u32,
+    pub pipeline_layer_count: u64,
 }
 
 #[repr(C)]

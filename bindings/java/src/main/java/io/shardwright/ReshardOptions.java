@@ -15,7 +15,9 @@ public final class ReshardOptions {
     private int tensorParallel;
     private int pipelineParallel;
     private int expertParallel;
+    private int expertTensorParallel;
     private int dataParallel;
+    private int[] pipelineLayers = {};
     private OptimizerLayout optimizer = OptimizerLayout.FULLY_RESHARDABLE;
     private String job;
     private String map;
@@ -76,6 +78,17 @@ public final class ReshardOptions {
     }
 
     /**
+     * Tensor-parallel size of experts; 0 = that of the rest, or as in the source where it differs there.
+     *
+     * @param value the value
+     * @return this
+     */
+    public ReshardOptions expertTensorParallel(int value) {
+        expertTensorParallel = OptionValues.count("expertTensorParallel", value);
+        return this;
+    }
+
+    /**
      * Data-parallel size of the target job; 0 = 1.
      *
      * @param value the value
@@ -83,6 +96,20 @@ public final class ReshardOptions {
      */
     public ReshardOptions dataParallel(int value) {
         dataParallel = OptionValues.count("dataParallel", value);
+        return this;
+    }
+
+    /**
+     * Layers of each pipeline stage; none = as in the source where it has as many stages, else all have as many.
+     *
+     * @param values the layers, by stages
+     * @return this
+     */
+    public ReshardOptions pipelineLayers(int... values) {
+        for (int value : values) {
+            OptionValues.count("pipelineLayers", value);
+        }
+        pipelineLayers = values.clone();
         return this;
     }
 
@@ -98,7 +125,7 @@ public final class ReshardOptions {
     }
 
     /**
-     * The target job as JSON text; null = none. Sizes that are not 0 win over it.
+     * The target job as JSON text; null = none. What is said here wins over it.
      *
      * @param value the value
      * @return this
@@ -218,7 +245,10 @@ public final class ReshardOptions {
         struct.tensorParallel = tensorParallel;
         struct.pipelineParallel = pipelineParallel;
         struct.expertParallel = expertParallel;
+        struct.expertTensorParallel = expertTensorParallel;
         struct.dataParallel = dataParallel;
+        struct.pipelineLayers = pipelineLayers;
+        struct.pipelineLayerCount = pipelineLayers.length;
         struct.optimizer = optimizer.number();
         struct.overwrite = overwrite.number();
         struct.durability = durability.number();
