@@ -122,9 +122,10 @@ Result<MarkerFile> decode_marker(std::span<const std::byte> bytes) {
 
 Status check_readable(const MarkerFile& marker) {
   if (marker.backend != Backend::kZarr) return {};
-  return not_read(fmt::format("its {} is '{}', which is only read to be converted", kSharded, kZarr),
-                  "`shardwright convert SOURCE TARGET --to megatron` (or `convert` of the library) "
-                  "saves it in a format that is opened");
+  return not_read(fmt::format("its {} is '{}', which is only read to be converted; '{}' is opened",
+                              kSharded, kZarr, kTorchDist),
+                  "`shardwright convert SOURCE TARGET --to megatron` (in every language: convert) "
+                  "saves it as torch_dist");
 }
 
 }  // namespace shardwright::format::megatron
