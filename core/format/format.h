@@ -96,8 +96,8 @@ class FormatTable {
   Result<const Format*> format_at(const Location& location) const;
 
  private:
-  using Opener = std::function<Result<std::shared_ptr<const OpenedCheckpoint>>(const Format&,
-                                                                               const Sight&)>;
+  using Opener =
+      std::function<Result<std::shared_ptr<const OpenedCheckpoint>>(const Format&, const Sight&)>;
   Result<std::shared_ptr<const OpenedCheckpoint>> open_by(const Location& location,
                                                           std::string_view as,
                                                           const Opener& open_as) const;

@@ -79,9 +79,8 @@ Status check_backend(const TopScalars& marker, std::pair<std::string_view, std::
   if (found.find('\'') == std::string::npos)
     return wrong_marker(fmt::format("{} is {}, not a text", keys.first, found));
   if (found != fmt::format("'{}'", backend)) {
-    return not_read(
-        fmt::format("its {} is {}, and only '{}' is read", keys.first, found, backend),
-        "load it with the megatron-core that wrote it and save it as torch_dist");
+    return not_read(fmt::format("its {} is {}, and only '{}' is read", keys.first, found, backend),
+                    "load it with the megatron-core that wrote it and save it as torch_dist");
   }
   const std::string version = marker.value(keys.second);
   if (version == "1") return {};

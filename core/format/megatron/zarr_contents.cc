@@ -48,13 +48,12 @@ class ContentsMaker {
     for (const auto& [key, array] : found_.arrays) SHW_RETURN_IF_ERROR(add_array(key, array));
     SHW_RETURN_IF_ERROR(add_objects());
     if (found_.unknown_count > 0)
-      contents_.notes.push_back(fmt::format(
-          "{} files are no chunk and no object and are left out, the first is '{}'",
-          found_.unknown_count, shown(found_.unknown.front())));
+      contents_.notes.push_back(
+          fmt::format("{} files are no chunk and no object and are left out, the first is '{}'",
+                      found_.unknown_count, shown(found_.unknown.front())));
     plan::find_grids(&contents_.catalog);
     SHW_RETURN_IF_ERROR(plan::check_catalog(contents_.catalog));
-    SHW_RETURN_IF_ERROR(
-        plan::prove_all_covers(contents_.catalog, plan::Copies::kRefused, "file"));
+    SHW_RETURN_IF_ERROR(plan::prove_all_covers(contents_.catalog, plan::Copies::kRefused, "file"));
     return std::move(contents_);
   }
 
@@ -121,8 +120,7 @@ class ContentsMaker {
     source.element_bytes = static_cast<uint64_t>(dtype_bits(header.dtype) / 8);
     source.shape = box.sizes;
     source.strides = row_major_strides(header.chunks);
-    const uint64_t bytes =
-        static_cast<uint64_t>(box_element_count(box)) * source.element_bytes;
+    const uint64_t bytes = static_cast<uint64_t>(box_element_count(box)) * source.element_bytes;
     contents_.chunk_files.push_back(file);
     if (is_packed(source.shape, source.strides)) {
       contents_.chunks.push_back({file, 0, bytes});
@@ -179,8 +177,7 @@ class ContentsMaker {
     SHW_ASSIGN_OR_RETURN(
         const std::unique_ptr<storage::StorageObject> object,
         location_.storage->open(storage::join_key(location_.prefix, file.name), {}));
-    const archive::ArchiveBytes value =
-        archive::bytes_of(*object, 0, file.size_bytes, file.name);
+    const archive::ArchiveBytes value = archive::bytes_of(*object, 0, file.size_bytes, file.name);
     SHW_ASSIGN_OR_RETURN(const ListedArchive listed, listed_archive(value));
     const uint64_t offset = contents_.derived.size_bytes();
     plan::ObjectRecord record;

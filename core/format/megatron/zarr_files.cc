@@ -72,8 +72,8 @@ class Finder {
         prefix, storage::kNoDelimiter, [&](const storage::ListEntry& entry) -> Status {
           if (entry.key.size() <= prefix.size() || entry.key.ends_with('/')) return {};
           if (found_.files.size() == kMaxZarrFiles)
-            return resource_exhausted("files", fmt::format("the checkpoint has more than {} files",
-                                                           kMaxZarrFiles));
+            return resource_exhausted(
+                "files", fmt::format("the checkpoint has more than {} files", kMaxZarrFiles));
           ZarrFile file{entry.key.substr(prefix.size()), entry.stat.size_bytes, entry.stat.version};
           seen_ += fmt::format("{}\n{}\n", file.name, file.size_bytes);
           if (!is_lock(file)) found_.files.push_back(std::move(file));
@@ -84,14 +84,13 @@ class Finder {
   Status take_header(const ZarrFile& file) {
     const auto [folder, name] = split(file.name);
     if (name == kHeaderOfVersion3) {
-      return unimplemented(fmt::format("file '{}' is of version 3 of zarr, and 2 is read",
-                                       shown(file.name)))
+      return unimplemented(
+                 fmt::format("file '{}' is of version 3 of zarr, and 2 is read", shown(file.name)))
           .with_detail("file", file.name);
     }
     if (name != zarr::kHeaderName || folder.empty()) return {};
-    auto bytes = storage::read_all(*location_.storage,
-                                   storage::join_key(location_.prefix, file.name),
-                                   zarr::kMaxHeaderBytes);
+    auto bytes = storage::read_all(
+        *location_.storage, storage::join_key(location_.prefix, file.name), zarr::kMaxHeaderBytes);
     if (bytes.status().code() == StatusCode::kResourceExhausted) {
       return data_loss(fmt::format("file '{}' has more than {} bytes, and says no array",
                                    shown(file.name), zarr::kMaxHeaderBytes))
@@ -121,8 +120,7 @@ class Finder {
       array = found_.arrays.find(key);
       if (array == found_.arrays.end()) key = split(key).folder;
     }
-    if (array != found_.arrays.end())
-      return take_chunk(number, array->first, &array->second);
+    if (array != found_.arrays.end()) return take_chunk(number, array->first, &array->second);
     if (!folder.empty() && is_like_chunk(name)) return of_no_array(file);
     add_unknown(file);
     return {};
@@ -137,8 +135,7 @@ class Finder {
       return {};
     }
     const auto damaged = [&](const std::string& what) {
-      return data_loss(
-                 fmt::format("array '{}': file '{}' {}", shown(key), shown(file.name), what))
+      return data_loss(fmt::format("array '{}': file '{}' {}", shown(key), shown(file.name), what))
           .with_detail("tensor", key)
           .with_detail("file", file.name);
     };

@@ -19,11 +19,11 @@ constexpr JsonLimits kLimits{kMaxHeaderBytes, 1024, 8};
 constexpr size_t kMaxTextShown = 64;
 
 constexpr std::pair<std::string_view, DType> kDTypes[] = {
-    {"|b1", DType::kBool},        {"|i1", DType::kInt8},       {"<i2", DType::kInt16},
-    {"<i4", DType::kInt32},       {"<i8", DType::kInt64},      {"|u1", DType::kUint8},
-    {"<u2", DType::kUint16},      {"<u4", DType::kUint32},     {"<u8", DType::kUint64},
-    {"<f2", DType::kFloat16},     {"<f4", DType::kFloat32},    {"<f8", DType::kFloat64},
-    {"<c8", DType::kComplex64},   {"<c16", DType::kComplex128}, {"bfloat16", DType::kBfloat16},
+    {"|b1", DType::kBool},      {"|i1", DType::kInt8},        {"<i2", DType::kInt16},
+    {"<i4", DType::kInt32},     {"<i8", DType::kInt64},       {"|u1", DType::kUint8},
+    {"<u2", DType::kUint16},    {"<u4", DType::kUint32},      {"<u8", DType::kUint64},
+    {"<f2", DType::kFloat16},   {"<f4", DType::kFloat32},     {"<f8", DType::kFloat64},
+    {"<c8", DType::kComplex64}, {"<c16", DType::kComplex128}, {"bfloat16", DType::kBfloat16},
 };
 
 class HeaderReader {
@@ -48,8 +48,8 @@ class HeaderReader {
  private:
   // Names array and file.
   Status about(const Status& status) const {
-    Status made(status.code(), fmt::format("array '{}': its {} {}", shown(array_), kHeaderName,
-                                           status.message()));
+    Status made(status.code(),
+                fmt::format("array '{}': its {} {}", shown(array_), kHeaderName, status.message()));
     return std::move(made)
         .with_detail("tensor", array_)
         .with_detail("file", fmt::format("{}/{}", array_, kHeaderName));
@@ -75,8 +75,8 @@ class HeaderReader {
     if (!order.exists() || order.type() != JsonType::kText || order.text().size() != 1)
       return damaged("has no order");
     if (order.text() == "C") return {};
-    return not_read(fmt::format("has the order {}, and only rows first (C) are read",
-                                shown(order.text())));
+    return not_read(
+        fmt::format("has the order {}, and only rows first (C) are read", shown(order.text())));
   }
 
   // Its chunks are the bytes of their elements.
@@ -131,8 +131,8 @@ class HeaderReader {
     for (const Dims& extents : {header_.shape, header_.chunks}) {
       const Result<int64_t> count = checked_element_count(extents);
       if (!count.ok() || !dtype_packed_bytes(header_.dtype, *count).ok())
-        return damaged(fmt::format("has [{}] elements, more than can be counted",
-                                   fmt::join(extents, ",")));
+        return damaged(
+            fmt::format("has [{}] elements, more than can be counted", fmt::join(extents, ",")));
     }
     if (element_count_of(header_.shape) == 0 || element_count_of(header_.chunks) > 0) return {};
     return damaged("has chunks without elements");
@@ -158,8 +158,8 @@ Result<ArrayHeader> decode_header(std::span<const std::byte> bytes, std::string_
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const Result<JsonTree> tree = JsonTree::parse(text, kLimits);
   if (!tree.ok()) {
-    return data_loss(fmt::format("array '{}': its {} is no JSON that can be read: {}",
-                                 shown(array), kHeaderName, tree.status().message()))
+    return data_loss(fmt::format("array '{}': its {} is no JSON that can be read: {}", shown(array),
+                                 kHeaderName, tree.status().message()))
         .with_detail("tensor", array)
         .with_detail("file", fmt::format("{}/{}", array, kHeaderName));
   }

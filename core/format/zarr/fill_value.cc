@@ -35,8 +35,7 @@ Result<std::vector<std::byte>> fill_element(JsonValueView value, DType dtype) {
   if (value.type() == JsonType::kNull) return std::vector<std::byte>();
   if (dtype == DType::kComplex64 || dtype == DType::kComplex128)
     return unimplemented("has a fill_value of complex numbers, which is not read");
-  const Status wrong =
-      data_loss(fmt::format("has a fill_value that is no {}", dtype_name(dtype)));
+  const Status wrong = data_loss(fmt::format("has a fill_value that is no {}", dtype_name(dtype)));
   std::vector<std::byte> element(static_cast<size_t>(dtype_bits(dtype) / 8));
   if (is_float(dtype)) {
     const std::optional<double> real = real_of(value);

@@ -11,6 +11,7 @@
 
 #include "core/format/archive/pickle_reader.h"
 #include "core/format/archive/torch_archive.h"
+#include "core/format/archive/torch_tensor.h"
 #include "core/format/torch_dcp/byte_items.h"
 #include "tests/core/format/torch_save/sample_values.h"
 #include "tests/support/expect_failure.h"

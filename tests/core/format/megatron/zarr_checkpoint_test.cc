@@ -52,8 +52,7 @@ class ZarrDirectory : public testing::Test {
                             ? checkpoint.open_derived()
                             : storage_->open("c/" + checkpoint.files()[extent.file].key, {});
     EXPECT_TRUE(object.ok()) << object.status().to_string();
-    const Status read =
-        (*object)->read_at(extent.offset, std::as_writable_bytes(std::span(bytes)));
+    const Status read = (*object)->read_at(extent.offset, std::as_writable_bytes(std::span(bytes)));
     EXPECT_TRUE(read.ok()) << read.to_string();
     return bytes;
   }
@@ -220,7 +219,10 @@ TEST_F(ZarrDirectory, NamesTheCommonStateThatIsNotThere) {
   put("metadata.json", R"({"sharded_backend": "zarr", "sharded_backend_version": 1,)"
                        R"( "common_backend": "torch", "common_backend_version": 1})");
   expect_refused(StatusCode::kDataLoss, "common state", "common.pt");
-  put("common.pt", file_of(std::string("\x80\x02}X\x01\x00\x00\x00" "aK\x07s.", 13), {}));
+  put("common.pt", file_of(std::string("\x80\x02}X\x01\x00\x00\x00"
+                                       "aK\x07s.",
+                                       13),
+                           {}));
   const auto opened = open();
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->catalog().object_name(0), "common.a");

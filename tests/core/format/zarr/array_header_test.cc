@@ -22,9 +22,8 @@ Result<ArrayHeader> decode(std::string_view text) {
 
 // A header in which one text was put in the place of another.
 std::string header_with(std::string_view old_text = "", std::string_view new_text = "") {
-  std::string text =
-      R"({"chunks": [4, 8], "compressor": null, "dtype": "<f4", "fill_value": null,)"
-      R"( "filters": null, "order": "C", "shape": [9, 8], "zarr_format": 2})";
+  std::string text = R"({"chunks": [4, 8], "compressor": null, "dtype": "<f4", "fill_value": null,)"
+                     R"( "filters": null, "order": "C", "shape": [9, 8], "zarr_format": 2})";
   if (!old_text.empty()) text.replace(text.find(old_text), old_text.size(), new_text);
   return text;
 }
@@ -58,9 +57,9 @@ TEST(ArrayHeader, SaysWhatAnArrayIs) {
 
 TEST(ArrayHeader, KnowsTheDtypesOfMegatron) {
   const std::pair<std::string_view, DType> table[] = {
-      {"|b1", DType::kBool},    {"|i1", DType::kInt8},    {"<i2", DType::kInt16},
-      {"<i4", DType::kInt32},   {"<i8", DType::kInt64},   {"|u1", DType::kUint8},
-      {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64},
+      {"|b1", DType::kBool},      {"|i1", DType::kInt8},        {"<i2", DType::kInt16},
+      {"<i4", DType::kInt32},     {"<i8", DType::kInt64},       {"|u1", DType::kUint8},
+      {"<f2", DType::kFloat16},   {"<f4", DType::kFloat32},     {"<f8", DType::kFloat64},
       {"<c8", DType::kComplex64}, {"<c16", DType::kComplex128}, {"bfloat16", DType::kBfloat16}};
   for (const auto& [name, dtype] : table) {
     const auto header = decode(header_with("<f4", name));
