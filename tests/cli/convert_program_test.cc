@@ -31,7 +31,7 @@ TEST_F(ConvertZarrProgram, SavesItInEachFormat) {
   for (const std::string format : {"native", "torch-dcp", "megatron", "safetensors"}) {
     const Outcome made = run("convert old " + format + " --to " + format);
     EXPECT_EQ(made.code, 0) << made.err;
-    EXPECT_HAS(made.out, "1 tensor of 12 bytes");
+    EXPECT_HAS(made.out, "1 tensor of 12 B in 1 file");
     EXPECT_HAS(run("show " + format + " w").out, "3");
     EXPECT_EQ(run("digest " + format).out, run("digest native").out);
   }
