@@ -67,8 +67,7 @@ TEST_P(MegatronZarrGolden, HoldsTheObjectsAndTheCommonState) {
     const std::string name(catalog.object_name(i));
     names.insert(name);
     if (name == "rng_state/shard_0.1_1.2") {
-      EXPECT_EQ(object_text(i),
-                R"([[{"seed":8,"state":{"$tuple":[3,{"$tuple":[1,2]},null]}}]])");
+      EXPECT_EQ(object_text(i), R"([[{"seed":8,"state":{"$tuple":[3,{"$tuple":[1,2]},null]}}]])");
     }
     if (name == "common.iteration") {
       EXPECT_EQ(object_text(i), "100");
