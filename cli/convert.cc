@@ -70,7 +70,10 @@ void add_convert(CLI::App& app, Session& session, Run* run) {
   CLI::App* command = app.add_subcommand(
       "convert", "Save a checkpoint again in another format; goes on where it was cut off");
   auto options = std::make_shared<ConvertOptions>();
-  command->add_option("SOURCE", options->source, "Checkpoint of any format that can be read")
+  command
+      ->add_option("SOURCE", options->source,
+                   "Checkpoint of any format that can be read, or a directory of Megatron's zarr "
+                   "backend")
       ->required();
   command
       ->add_option("TARGET", options->target,

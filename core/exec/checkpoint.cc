@@ -75,6 +75,14 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
       std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
 }
 
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_convert(
+    Runtime& runtime, const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
+                       runtime.formats().open_to_convert(location));
+  return std::shared_ptr<const Checkpoint>(
+      std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
+}
+
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_share(
     Runtime& runtime, const format::Location& location, format::StoredMetadata* metadata) {
   SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,

@@ -45,6 +45,9 @@ class Checkpoint {
   static Result<std::shared_ptr<const Checkpoint>> open(Runtime& runtime,
                                                         const format::Location& location,
                                                         std::string_view as = "");
+  // For who only saves it again in another format: see FormatTable::open_to_convert.
+  static Result<std::shared_ptr<const Checkpoint>> open_to_convert(
+      Runtime& runtime, const format::Location& location);
   // By one rank for all: metadata receives what the others open_shared with.
   static Result<std::shared_ptr<const Checkpoint>> open_to_share(Runtime& runtime,
                                                                  const format::Location& location,

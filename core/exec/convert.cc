@@ -472,7 +472,7 @@ Result<Report> convert(Runtime& reading, Runtime& writing, const format::Locatio
   const int64_t begin = writing.clock().monotonic_ns();
   SHW_RETURN_IF_ERROR(check_places(source, target));
   SHW_RETURN_IF_ERROR(writing.formats().writer(options.format).status());
-  SHW_ASSIGN_OR_RETURN(const auto opened, Checkpoint::open(reading, source));
+  SHW_ASSIGN_OR_RETURN(const auto opened, Checkpoint::open_to_convert(reading, source));
   Result<Report> report = convert(writing, opened, nullptr, target, options, call);
   if (report.ok()) report->elapsed_ns = writing.clock().monotonic_ns() - begin;
   return report;

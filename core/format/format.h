@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +47,12 @@ class Format {
   // damaged; UNIMPLEMENTED: a newer version, or a part that is not known.
   virtual Result<std::shared_ptr<const OpenedCheckpoint>> open(
       const Sight& sight, std::vector<std::byte>* metadata) const = 0;
+  // The same for who only saves it again in another format: what a format reads for that alone is
+  // opened, too.
+  virtual Result<std::shared_ptr<const OpenedCheckpoint>> open_to_convert(
+      const Sight& sight) const {
+    return open(sight, nullptr);
+  }
   // What another rank has opened: its structure is checked again, for it has travelled; what was
   // proved of it (covers, no overlaps) is not. The failures of open.
   virtual Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(
@@ -79,6 +86,8 @@ class FormatTable {
   Result<std::shared_ptr<const OpenedCheckpoint>> open(const Location& location,
                                                        StoredMetadata* metadata = nullptr,
                                                        std::string_view as = "") const;
+  // As Format::open_to_convert; the failures of open.
+  Result<std::shared_ptr<const OpenedCheckpoint>> open_to_convert(const Location& location) const;
   // By what another rank read; the failures of open, but NOT_FOUND.
   Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                               const StoredMetadata& metadata) const;
@@ -87,6 +96,11 @@ class FormatTable {
   Result<const Format*> format_at(const Location& location) const;
 
  private:
+  using Opener =
+      std::function<Result<std::shared_ptr<const OpenedCheckpoint>>(const Format&, const Sight&)>;
+  Result<std::shared_ptr<const OpenedCheckpoint>> open_by(const Location& location,
+                                                          std::string_view as,
+                                                          const Opener& open_as) const;
   // Null when no format recognises it.
   const Format* recognise(const Sight& sight) const;
   Result<const Format*> marked(const Location& location) const;

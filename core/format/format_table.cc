@@ -103,12 +103,15 @@ Result<bool> append_names(const Location& location, std::string_view beginning,
   return enough;
 }
 
-// Names at and below the prefix, relative to it. Of many only the first; those that models have
-// are looked for again, because folders beside them (of git) may hold more names than are read.
+// Names at and below the prefix, relative to it. Of many only the first; those that models have,
+// and Megatron's marker, are looked for again, because folders beside them (of git, of arrays) may
+// hold more names than are read.
 Result<std::vector<std::string>> look_around(const Location& location) {
   std::vector<std::string> names;
   SHW_ASSIGN_OR_RETURN(const bool more, append_names(location, "", &names));
-  if (more) SHW_RETURN_IF_ERROR(append_names(location, kModelBeginning, &names).status());
+  if (!more) return names;
+  for (const std::string_view beginning : {megatron::kMarkerName, kModelBeginning})
+    SHW_RETURN_IF_ERROR(append_names(location, beginning, &names).status());
   return names;
 }
 
@@ -286,11 +289,23 @@ const Format* FormatTable::wanted(std::string_view as, const Sight& sight) const
 Result<std::shared_ptr<const OpenedCheckpoint>> FormatTable::open(const Location& location,
                                                                   StoredMetadata* metadata,
                                                                   std::string_view as) const {
-  if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));
-  const auto open_as = [&](const Format& format, const Sight& sight) {
+  return open_by(location, as, [&](const Format& format, const Sight& sight) {
     if (metadata != nullptr) metadata->format_name = format.name();
     return format.open(sight, metadata == nullptr ? nullptr : &metadata->bytes);
-  };
+  });
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> FormatTable::open_to_convert(
+    const Location& location) const {
+  return open_by(location, "", [](const Format& format, const Sight& sight) {
+    return format.open_to_convert(sight);
+  });
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> FormatTable::open_by(const Location& location,
+                                                                     std::string_view as,
+                                                                     const Opener& open_as) const {
+  if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));
   const Result<const Format*> marked_format = marked(location);
   const bool is_marked = marked_format.ok() && *marked_format != nullptr;
   if (is_marked && (as.empty() || as == (*marked_format)->name()))

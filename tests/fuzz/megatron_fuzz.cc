@@ -17,7 +17,7 @@ using namespace shardwright::format::megatron;  // NOLINT: a fuzz target is one 
 
 void take_marker(std::span<const std::byte> bytes) {
   const auto marker = decode_marker(bytes);
-  if (!marker.ok()) return;
+  if (!marker.ok() || !check_readable(*marker).ok()) return;
   const std::string_view text = marker_text(*marker);
   const auto again = decode_marker(std::as_bytes(std::span(text)));
   if (!again.ok() || again->has_common_file != marker->has_common_file) __builtin_trap();

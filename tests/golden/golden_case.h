@@ -45,12 +45,15 @@ class GoldenCase : public testing::TestWithParam<std::string> {
     std::ifstream stream(directory_ / "expected.json");
     expected_ = nlohmann::json::parse(stream);
   }
-  Result<std::shared_ptr<const Checkpoint>> open() {
+  format::Location location() {
     const std::filesystem::path path = directory_ / expected_["path"].get<std::string>();
     format::Location location;
     location.storage = storage::make_posix_storage(path);
     location.display = path;
-    return Checkpoint::open(*runtime_, location);
+    return location;
+  }
+  Result<std::shared_ptr<const Checkpoint>> open() {
+    return Checkpoint::open(*runtime_, location());
   }
 
   static Result<std::string> sha256(const Checkpoint& checkpoint, const std::string& name) {

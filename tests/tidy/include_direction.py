@@ -39,10 +39,11 @@ OWNED_HEADERS = {
     "zstd.h": ("core/format/archive/", "tests/core/format/"),
     "zstd_errors.h": ("core/format/archive/",),
     "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
-    # What copies tensors asks their device; what gathers stored bytes has none, and units lie in host memory.
+    # What copies tensors asks their device; what gathers stored bytes has none, nor has one element that a header
+    # says, and units lie in host memory.
     "core/tensor/strided_copy.h": ("core/tensor/", "core/device/", "core/format/derived_items.cc", "core/hsdp/"),
     "core/tensor/stream_copy.h": ("core/tensor/", "core/device/"),
-    "core/tensor/cast.h": ("core/tensor/", "core/device/", "core/hsdp/", "core/reshard/"),
+    "core/tensor/cast.h": ("core/tensor/", "core/device/", "core/format/zarr/fill_value.cc", "core/hsdp/", "core/reshard/"),
     "torch/": ("bindings/libtorch/", "core/collective/c10d/"),
     "c10/": ("bindings/libtorch/", "core/collective/c10d/"),
     "ATen/": ("bindings/libtorch/", "core/collective/c10d/"),

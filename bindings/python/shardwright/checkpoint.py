@@ -523,7 +523,8 @@ def latest(path: Any, *, storage: Any = None) -> str:
 
 def convert(source: Any, target: Any, *, source_storage: Any = None, target_storage: Any = None,
             **options: Unpack[_options.ConvertOptions]) -> Report:
-    """Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read.
+    """Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read. It may be
+    a directory of Megatron-core's zarr backend, which nothing else takes.
 
     What was written stays when the call fails or its process is killed, and the same call goes on with it. In the end the
     digests of all tensors are compared, unless `compare` is false."""

@@ -13,6 +13,8 @@ namespace shardwright::format::megatron {
 namespace {
 
 constexpr size_t kMaxMarkerDepth = 16;
+constexpr std::string_view kTorchDist = "torch_dist";
+constexpr std::string_view kZarr = "zarr";
 constexpr std::string_view kSharded = "sharded_backend";
 constexpr std::string_view kShardedVersion = "sharded_backend_version";
 constexpr std::string_view kCommon = "common_backend";
@@ -77,10 +79,8 @@ Status check_backend(const TopScalars& marker, std::pair<std::string_view, std::
   if (found.find('\'') == std::string::npos)
     return wrong_marker(fmt::format("{} is {}, not a text", keys.first, found));
   if (found != fmt::format("'{}'", backend)) {
-    return not_read(
-        fmt::format("its {} is {}, and only '{}' is read", keys.first, found, backend),
-        "load it with the megatron-core that wrote it and save it as torch_dist: versions up to "
-        "0.12 read zarr");
+    return not_read(fmt::format("its {} is {}, and only '{}' is read", keys.first, found, backend),
+                    "load it with the megatron-core that wrote it and save it as torch_dist");
   }
   const std::string version = marker.value(keys.second);
   if (version == "1") return {};
@@ -109,12 +109,22 @@ Result<MarkerFile> decode_marker(std::span<const std::byte> bytes) {
   if (!read.ok()) return read.detail("file").empty() ? wrong_marker(read.message()) : read;
   if (top.value(kSharded).empty())
     return wrong_marker(fmt::format("it has no {}, so it is no metadata of Megatron", kSharded));
-  SHW_RETURN_IF_ERROR(check_backend(top, {kSharded, kShardedVersion}, "torch_dist"));
   MarkerFile marker;
+  if (top.value(kSharded) == fmt::format("'{}'", kZarr)) marker.backend = Backend::kZarr;
+  const std::string_view backend = marker.backend == Backend::kZarr ? kZarr : kTorchDist;
+  SHW_RETURN_IF_ERROR(check_backend(top, {kSharded, kShardedVersion}, backend));
   marker.has_common_file = !top.value(kCommon).empty();
   if (marker.has_common_file)
     SHW_RETURN_IF_ERROR(check_backend(top, {kCommon, kCommonVersion}, "torch"));
   return marker;
+}
+
+Status check_readable(const MarkerFile& marker) {
+  if (marker.backend != Backend::kZarr) return {};
+  return not_read(fmt::format("its {} is '{}', which is only read to be converted; '{}' is opened",
+                              kSharded, kZarr, kTorchDist),
+                  "`shardwright convert SOURCE TARGET --to megatron` (in every language: convert) "
+                  "saves it as torch_dist");
 }
 
 }  // namespace shardwright::format::megatron

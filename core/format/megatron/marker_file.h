@@ -23,15 +23,21 @@ inline constexpr std::string_view kMarkerName = "metadata.json";
 inline constexpr std::string_view kCommonName = "common.pt";
 inline constexpr uint64_t kMaxMarkerBytes = uint64_t{64} << 10;
 
+// What wrote the sharded data. kZarr (up to 0.14) is read by conversions alone.
+enum class Backend : uint8_t { kTorchDist, kZarr };
+
 struct MarkerFile {
   bool has_common_file = false;
+  Backend backend = Backend::kTorchDist;
 };
 
-// The text as the original writes it.
+// The text as the original writes it for torch_dist.
 std::string_view marker_text(const MarkerFile& marker);
 
 // DATA_LOSS for what is no such text; UNIMPLEMENTED for other backends and newer versions, naming
 // what to do. Keys that are not known are passed over.
 Result<MarkerFile> decode_marker(std::span<const std::byte> bytes);
+// UNIMPLEMENTED, naming what to do, where the backend is read by conversions alone.
+Status check_readable(const MarkerFile& marker);
 
 }  // namespace shardwright::format::megatron

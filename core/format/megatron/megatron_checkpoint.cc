@@ -22,6 +22,7 @@
 #include "core/format/megatron/publication.h"
 #include "core/format/megatron/unflattened.h"
 #include "core/format/megatron/unsharded_state.h"
+#include "core/format/megatron/zarr_checkpoint.h"
 #include "core/format/read_only_object.h"
 #include "core/format/torch_dcp/torch_dcp_checkpoint.h"
 #include "core/format/torch_save/torch_save_checkpoint.h"
@@ -415,7 +416,22 @@ struct Opening {
   const Location& location;
   torch_dcp::KeptOpenings* kept;
   std::vector<std::byte>* bytes;
+  bool to_convert = false;
 };
+
+// What the index says. index_bytes: receives what others open it with, or null.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_index(const Opening& opening,
+                                                           const Names& names,
+                                                           std::vector<std::byte>* index_bytes) {
+  SHW_ASSIGN_OR_RETURN(const bool has_index, is_there(opening.location, names.index));
+  if (!has_index)
+    return not_there(
+        names.index,
+        fmt::format("{} is", names.publication.has_value() ? kJournalName : kMarkerName));
+  SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_indexes(opening.location, {&names.index, 1},
+                                                          opening.kept, index_bytes));
+  return unflattened(opening.location, std::move(data));
+}
 
 // What the journal names, or else metadata.json.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening,
@@ -432,15 +448,12 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening
     SHW_ASSIGN_OR_RETURN(marker_bytes, read_marker(location));
   }
   SHW_ASSIGN_OR_RETURN(const MarkerFile marker, decode_marker(marker_bytes));
-  SHW_ASSIGN_OR_RETURN(const bool has_index, is_there(location, names.index));
-  if (!has_index)
-    return not_there(
-        names.index,
-        fmt::format("{} is", names.publication.has_value() ? kJournalName : kMarkerName));
+  if (!opening.to_convert) SHW_RETURN_IF_ERROR(check_readable(marker));
   const bool travels = opening.bytes != nullptr;
-  SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_indexes(location, {&names.index, 1}, opening.kept,
-                                                          travels ? &index_bytes : nullptr));
-  SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));
+  SHW_ASSIGN_OR_RETURN(auto data,
+                       marker.backend == Backend::kZarr
+                           ? open_zarr(location)
+                           : open_index(opening, names, travels ? &index_bytes : nullptr));
   SHW_ASSIGN_OR_RETURN(const bool has_common,
                        wants_common(location, names, marker, data->catalog()));
   auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
@@ -454,23 +467,32 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_once(const Opening& opening
   return std::shared_ptr<const OpenedCheckpoint>(std::move(checkpoint));
 }
 
-}  // namespace
-
 // A save may put a checkpoint in place meanwhile: what was read before it and after it would be a
 // mixture of two.
-Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
-                                                               torch_dcp::KeptOpenings* kept,
-                                                               std::vector<std::byte>* bytes) {
-  SHW_ASSIGN_OR_RETURN(Signs signs, look_at_signs(location));
+Result<std::shared_ptr<const OpenedCheckpoint>> open_steadily(const Opening& opening) {
+  SHW_ASSIGN_OR_RETURN(Signs signs, look_at_signs(opening.location));
   for (int round = 0; round < kMaxRounds; ++round) {
-    auto opened = open_once({location, kept, bytes}, signs);
-    SHW_ASSIGN_OR_RETURN(Signs again, look_at_signs(location));
+    auto opened = open_once(opening, signs);
+    SHW_ASSIGN_OR_RETURN(Signs again, look_at_signs(opening.location));
     if (again.same_as(signs)) return opened;
     signs = std::move(again);
   }
   return aborted(fmt::format("'{}' was replaced again and again while it was opened",
-                             escape_text(shown_path(location))))
+                             escape_text(shown_path(opening.location))))
       .with_detail("file", kMarkerName);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
+                                                               torch_dcp::KeptOpenings* kept,
+                                                               std::vector<std::byte>* bytes) {
+  return open_steadily({location, kept, bytes});
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_to_convert(const Location& location,
+                                                                torch_dcp::KeptOpenings* kept) {
+  return open_steadily({location, kept, nullptr, /*to_convert=*/true});
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
@@ -478,7 +500,8 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& loca
   SHW_ASSIGN_OR_RETURN(const Sections sections, decode_sections(bytes));
   const auto& [journal_bytes, marker_bytes, index_bytes, common_bytes] = sections;
   SHW_ASSIGN_OR_RETURN(const Names names, names_of(journal_bytes));
-  SHW_RETURN_IF_ERROR(decode_marker(marker_bytes).status());
+  SHW_ASSIGN_OR_RETURN(const MarkerFile marker, decode_marker(marker_bytes));
+  SHW_RETURN_IF_ERROR(check_readable(marker));
   auto checkpoint = std::make_shared<MegatronCheckpoint>(location, marker_bytes, journal_bytes);
   SHW_ASSIGN_OR_RETURN(auto data, torch_dcp::open_shared(location, index_bytes));
   SHW_ASSIGN_OR_RETURN(data, unflattened(location, std::move(data)));

@@ -23,6 +23,9 @@ namespace shardwright::format::megatron {
 Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
                                                                torch_dcp::KeptOpenings* kept,
                                                                std::vector<std::byte>* bytes);
+// The same, and directories of the zarr backend (zarr_checkpoint.h) as well.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_to_convert(const Location& location,
+                                                                torch_dcp::KeptOpenings* kept);
 // What another rank opened; nothing is read.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                             std::span<const std::byte> bytes);

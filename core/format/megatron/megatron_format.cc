@@ -25,6 +25,11 @@ class MegatronFormat final : public Format {
     return open_directory(sight.location, &kept_, metadata);
   }
 
+  Result<std::shared_ptr<const OpenedCheckpoint>> open_to_convert(
+      const Sight& sight) const override {
+    return megatron::open_to_convert(sight.location, &kept_);
+  }
+
   Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(
       const Location& location, std::span<const std::byte> metadata) const override {
     return megatron::open_shared(location, metadata);

@@ -63,7 +63,8 @@ TEST(MarkerFile, RefusesDamage) {
 
 TEST(MarkerFile, NamesWhatToDoWithOtherBackendsAndNewerVersions) {
   const std::pair<std::string, std::string_view> table[] = {
-      {R"({"sharded_backend":"zarr","sharded_backend_version":1})", "zarr"},
+      {R"({"sharded_backend":"other","sharded_backend_version":1})", "other"},
+      {R"({"sharded_backend":"zarr","sharded_backend_version":2})", "newer"},
       {R"({"sharded_backend":"torch_dist","sharded_backend_version":2})", "newer"},
       {"{" + kSharded + R"(,"common_backend":"other","common_backend_version":1})", "other"},
       {"{" + kSharded + R"(,"common_backend":"torch","common_backend_version":2})", "newer"},
@@ -76,6 +77,17 @@ TEST(MarkerFile, NamesWhatToDoWithOtherBackendsAndNewerVersions) {
     EXPECT_EQ(status.detail("file"), kMarkerName) << text;
     EXPECT_NE(status.detail("hint"), "") << text;
   }
+}
+
+TEST(MarkerFile, SaysThatZarrIsConvertedAndNotOpened) {
+  const auto marker = decode(R"({"sharded_backend":"zarr","sharded_backend_version":1})");
+  ASSERT_TRUE(marker.ok()) << marker.status().to_string();
+  EXPECT_EQ(marker->backend, Backend::kZarr);
+  const Status refused = check_readable(*marker);
+  EXPECT_FAILURE(refused, StatusCode::kUnimplemented, "'zarr'", "torch_dist");
+  EXPECT_EQ(refused.detail("file"), kMarkerName);
+  EXPECT_NE(refused.detail("hint").find("shardwright convert"), std::string::npos);
+  EXPECT_TRUE(check_readable(*decode("{" + kSharded + "}")).ok());
 }
 
 }  // namespace
