@@ -113,11 +113,11 @@ static shw_status silent_peer(const struct pair* pair, shw_status code, shw_erro
 static shw_status run_exchange(struct pair* pair, struct half* out, struct half* in,
                                int64_t deadline_ns, shw_error** err) {
   const struct frame expected = in->frame;
-  int checked = 0;
-  while (out->done < half_size(out) || in->done < half_size(in)) {
+  int checked = 0, lost = 0; /* lost: takes nothing any more, but may have said why */
+  while ((out->done < half_size(out) && !lost) || in->done < half_size(in)) {
     struct pollfd wait = {pair->socket, 0, 0};
     if (in->done < half_size(in)) wait.events |= POLLIN;
-    if (out->done < half_size(out)) wait.events |= POLLOUT;
+    if (out->done < half_size(out) && !lost) wait.events |= POLLOUT;
     int ready = poll(&wait, 1, poll_timeout(deadline_ns));
     if (ready == 0) return silent_peer(pair, SHW_DEADLINE_EXCEEDED, err);
     if (ready < 0 && errno != EINTR) return silent_peer(pair, SHW_ABORTED, err);
@@ -131,11 +131,9 @@ static shw_status run_exchange(struct pair* pair, struct half* out, struct half*
       }
       checked = 1;
     }
-    if ((wait.revents & POLLOUT) != 0 && !move_bytes(pair->socket, out, 1)) {
-      return silent_peer(pair, SHW_ABORTED, err);
-    }
+    if ((wait.revents & POLLOUT) != 0 && !move_bytes(pair->socket, out, 1)) lost = 1;
   }
-  return SHW_OK;
+  return lost ? silent_peer(pair, SHW_ABORTED, err) : SHW_OK;
 }
 
 /* One operation: `mine` goes to the other rank, `theirs` comes from it. */

@@ -6,10 +6,10 @@ No thread has been started when ranks are forked. All of them are waited for, an
 """
 import json
 import os
+import signal
 import socket
 import sys
 import tempfile
-import time
 import traceback
 from pathlib import Path
 
@@ -42,17 +42,20 @@ def run_rank(train, environment, words, output):
 
 def waited_for(ranks):
     """Exit codes; -9 of those that were killed."""
-    codes, end = {}, time.monotonic() + SECONDS
+    codes = {}
+
+    def kill_the_others(*_):
+        for rank in set(ranks) - set(codes):
+            os.kill(rank, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, kill_the_others)
+    signal.alarm(SECONDS)
     while len(codes) < len(ranks):
-        for rank in ranks:
-            if rank not in codes and (ended := os.waitpid(rank, os.WNOHANG))[0]:
-                codes[rank] = os.waitstatus_to_exitcode(ended[1])
-        # One that fails leaves the others waiting for it.
-        if time.monotonic() > end or any(codes.values()):
-            for rank in set(ranks) - set(codes):
-                os.kill(rank, 9)
-                codes[rank] = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
-        time.sleep(0.01)
+        rank, status = os.waitpid(-1, 0)
+        codes[rank] = os.waitstatus_to_exitcode(status)
+        if codes[rank]:  # it leaves the others waiting for it
+            kill_the_others()
+    signal.alarm(0)
     return [codes[rank] for rank in ranks]
 
 
