@@ -4,6 +4,7 @@
 A line of stdin is a job, [ranks, [arguments]]; a line of stdout is what became of it, [exit codes, all that the ranks printed].
 No thread has been started when ranks are forked. All of them are waited for, and those that do not end are killed.
 """
+import contextlib
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ def run_rank(train, environment, words, output):
     """In the fork, which ends here."""
     code = 1
     try:
+        os.setpgid(0, 0)
         os.environ.update(environment)
         for stream in (1, 2):
             os.dup2(output, stream)
@@ -56,6 +58,9 @@ def waited_for(ranks):
         if codes[rank]:  # it leaves the others waiting for it
             kill_the_others()
     signal.alarm(0)
+    for rank in ranks:  # servers that Megatron starts outlive a rank that does not end by itself
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(rank, signal.SIGKILL)
     return [codes[rank] for rank in ranks]
 
 
