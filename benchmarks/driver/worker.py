@@ -3,9 +3,11 @@
 
 Every wait has a limit. A rank that fails, ends or says nothing makes the answer a problem, and all ranks are ended.
 """
+import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -48,7 +50,7 @@ class Worker:
         os.makedirs(directory, exist_ok=True)
         command = [sys.executable, "-m", "driver.contender", path, directory]
         self.processes = [subprocess.Popen([*command, json.dumps(params | {"rank": rank})], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, text=True, env=env)
+                                           stdout=subprocess.PIPE, text=True, env=env, process_group=0)
                           for rank in range(params.get("world", 1))]
 
     def send(self, command):
@@ -112,11 +114,13 @@ class Worker:
             try:
                 process.wait(max(0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                pass
+        self.kill()
 
     def kill(self):
+        """Ends what still runs, and what ranks have started: servers of megatron-core would keep memory from those measured next."""
         for process in self.processes:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         for process in self.processes:
             process.wait()
