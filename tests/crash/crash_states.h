@@ -157,6 +157,7 @@ class CrashStatesTest : public testing::Test {
   }
 
   void expect_found(const Mutants& mutants, std::string_view commit);
+  void expect_found(const Mutants& mutants, const Workload& sound, size_t after);
 
   // Checks all states of a workload; stops at the first violation and describes it. "" = none.
   std::string check(const Workload& workload, uint64_t sector_bytes) {
@@ -331,7 +332,12 @@ inline size_t find_call(const std::vector<LoggedCall>& log, size_t from, Operati
 // Each way of spoiling a sound save that overwrites another; commit: the key whose commit it is.
 inline void CrashStatesTest::expect_found(const Mutants& mutants, std::string_view commit) {
   const Workload sound = record("mutant", two_worlds(2));
-  const size_t after = find_call(sound.log, 0, Operation::kCommit, commit) + 1;
+  expect_found(mutants, sound, find_call(sound.log, 0, Operation::kCommit, commit) + 1);
+}
+
+// after: the first call that a mutant spoils.
+inline void CrashStatesTest::expect_found(const Mutants& mutants, const Workload& sound,
+                                          size_t after) {
   ASSERT_EQ(check(sound, 4096), "");
   for (const auto& [name, spoil] : mutants) {
     Workload mutant = sound;

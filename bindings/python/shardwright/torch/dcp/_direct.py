@@ -7,7 +7,7 @@ or a writer or reader of ours, as storage.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -47,26 +47,40 @@ class Members(NamedTuple):
         return 1 if self.alone else dist.get_world_size(self.group)
 
 
-# ---- saving ----
+# ---- both ----
 
-def _prepared_save(tree: Mapping[str, Any], members: Members, background: bool, options: Mapping[str, Any]) -> _Prepared | None:
-    """None on all ranks where on one of them the state holds what a State cannot describe."""
+def prepared(members: Members, state_of: Callable[[int], State], *, writable: bool, options: Mapping[str, Any],
+             background: bool = False) -> _Prepared | None:
+    """The call of a state that `state_of` makes for a rank; None on all ranks where on one of them it raises NotDescribed."""
     missed: list[NotDescribed] = []
 
-    def state_of(rank: int) -> State:
+    def described(rank: int) -> State:
         try:
-            return FlatState(tree, Leaves(members.group, False, members.alone), writable=False, rank=rank)
+            return state_of(rank)
         except NotDescribed as e:
             missed.append(e)
-            return State()
+            return State(writable=writable)
 
-    made = _Prepared(None, members.group, writable=False, background=background, objects="json", options=options,
-                     targets=state_of, alone=members.alone, use=members.use)
+    made = _Prepared(None, members.group, writable=writable, background=background, objects="json", options=options,
+                     targets=described, alone=members.alone, use=members.use)
     return None if _any(made, bool(missed)) else made
+
+
+def needs_stream_transform(error: UnimplementedError) -> bool:
+    """Whether a load failed because of a stream transform, which its writer's own code undoes, item by item."""
+    return "stored through" in error.message
 
 
 def _any(made: _Prepared, here: bool) -> bool:
     return here if made.agreement is None else made.agreement.all_reduce_i64([int(here)], "max")[0] == 1
+
+
+# ---- saving ----
+
+def _prepared_save(tree: Mapping[str, Any], members: Members, background: bool, options: Mapping[str, Any]) -> _Prepared | None:
+    leaves = Leaves(members.group, False, members.alone)
+    return prepared(members, lambda rank: FlatState(tree, leaves, writable=False, rank=rank), writable=False, options=options,
+                    background=background)
 
 
 def save(tree: Mapping[str, Any], place: Place, members: Members, verify_replicas: str, options: dict[str, Any]) -> Report | None:
@@ -153,7 +167,7 @@ def load(tree: dict[str, Any], place: Place, members: Members, wishes: LoadWishe
             names = others
             continue
         except UnimplementedError as e:
-            if "stored through" in e.message:  # a stream transform, which its writer's own code undoes
+            if needs_stream_transform(e):
                 return False
             raise of_call("read", e, members.rank) from e
         except ShardwrightError as e:
@@ -169,20 +183,11 @@ def load(tree: dict[str, Any], place: Place, members: Members, wishes: LoadWishe
 
 def _prepared_load(tree: Mapping[str, Any], place: Place, members: Members, wishes: LoadWishes, names: Names
                    ) -> _Prepared | None:
-    missed: list[NotDescribed] = []
-
     def state_of(rank: int) -> State:
-        try:
-            return FlatState(tree, Leaves(members.group, True, members.alone), writable=True, rank=rank, version=names.version,
-                             objects=names.objects, archives=Archives(place), trusted=wishes.trusted,
-                             allow_types=wishes.allow_types)
-        except NotDescribed as e:
-            missed.append(e)
-            return State(writable=True)
+        return FlatState(tree, Leaves(members.group, True, members.alone), writable=True, rank=rank, version=names.version,
+                         objects=names.objects, archives=Archives(place), trusted=wishes.trusted, allow_types=wishes.allow_types)
 
-    made = _Prepared(None, members.group, writable=True, background=False, objects="json", options=wishes.options,
-                     targets=state_of, alone=members.alone, use=members.use)
-    return None if _any(made, bool(missed)) else made
+    return prepared(members, state_of, writable=True, options=wishes.options)
 
 
 def _loaded(made: _Prepared, place: Place, wishes: LoadWishes) -> Report:

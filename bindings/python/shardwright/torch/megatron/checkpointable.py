@@ -38,8 +38,7 @@ class TensorBox(NamedTuple):
 
     def inside(self, shape: Sequence[int]) -> TensorBox:
         """What of it lies inside a tensor of another shape, which begins at the same origin: it loses its end at most."""
-        sizes = torch.Size(max(0, min(offset + size, extent) - offset)
-                           for offset, size, extent in zip(self.offsets, self.sizes, shape, strict=True))
+        sizes = _sizes_inside(self.offsets, self.sizes, shape)
         return TensorBox(self.offsets, sizes, self.view[tuple(slice(size) for size in sizes)])
 
 
@@ -175,9 +174,12 @@ def _wanted_boxes(wanted: Any) -> list[ChunkStorageMetadata]:
 
 
 def _cropped(box: ChunkStorageMetadata, shape: torch.Size) -> ChunkStorageMetadata:
-    sizes = (max(0, min(offset + size, extent) - offset)
-             for offset, size, extent in zip(box.offsets, box.sizes, shape, strict=True))
-    return ChunkStorageMetadata(box.offsets, torch.Size(sizes))
+    return ChunkStorageMetadata(box.offsets, _sizes_inside(box.offsets, box.sizes, shape))
+
+
+def _sizes_inside(offsets: Sequence[int], sizes: Sequence[int], shape: Sequence[int]) -> torch.Size:
+    return torch.Size(max(0, min(offset + size, extent) - offset)
+                      for offset, size, extent in zip(offsets, sizes, shape, strict=True))
 
 
 class CheckpointableShardedTensor(_Boxes):

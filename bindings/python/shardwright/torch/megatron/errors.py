@@ -7,11 +7,13 @@ CheckpointingException, so that handlers written for it catch ours.
 """
 from __future__ import annotations
 
+import difflib
 import sys
 from typing import Any
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, MissingNameError, ShardwrightError
 
+_NEAREST_MAX = 5
 _ORIGINAL_MODULE = "megatron.core.dist_checkpointing.core"
 
 
@@ -70,6 +72,23 @@ def _restored(kind: type[CheckpointingException], message: str, details: dict[st
 def failure(kind: type[CheckpointingException], message: str, **details: Any) -> CheckpointingException:
     """An exception of `kind`, to be raised; `details` become text."""
     return _class_to_raise(kind)(message, {name: str(value) for name, value in details.items()})
+
+
+def missing_key(key: str, stored: list[str]) -> CheckpointingException:
+    """A requested key is not among the stored ones."""
+    nearest = difflib.get_close_matches(key, stored, n=_NEAREST_MAX, cutoff=0.0)
+    return failure(MissingKeyError, f"{key} from model not in state dict; the nearest of {len(stored)} keys: {nearest}", key=key,
+                   nearest=", ".join(nearest))
+
+
+def stored_as_object(key: str) -> CheckpointingException:
+    """A tensor is requested where no tensor is stored."""
+    return failure(ShardingError, f"{key} is stored as an object and requested as a tensor", key=key)
+
+
+def other_shape(key: str, stored: Any, wanted: Any) -> CheckpointingException:
+    """A tensor is stored in another shape than that of the request."""
+    return failure(ShardingError, f"Global shape mismatch for loaded ({stored}) and expected ({wanted}) tensor for key {key}", key=key)
 
 
 def require(condition: bool, message: str, **details: Any) -> None:

@@ -7,7 +7,6 @@ values of mcore_to_pyt_state_dict or of the original's conversion.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,9 +23,7 @@ from ._allowed_types import allowed_types
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
 from ._flattened_entries import FlattenedRequest, flattened_shapes, refuse_unexplained
 from .checkpointable import CroppedRequest
-from .errors import MissingKeyError, PlannerStateError, ShardingError, failure, require
-
-_NEAREST_MAX = 5
+from .errors import PlannerStateError, failure, missing_key, other_shape, require, stored_as_object
 
 
 class MCoreSavePlanner(DefaultSavePlanner):
@@ -188,8 +185,7 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
             size = flattened.get(tensor.key, _stored_tensor(metadata, tensor.key).size)
             if tuple(size) != tuple(tensor.global_shape):
                 refuse_unexplained(tensor.key, size, tensor.global_shape)
-                raise failure(ShardingError, f"Global shape mismatch for loaded ({size}) and expected "
-                              f"({tensor.global_shape}) tensor for key {tensor.key}", key=tensor.key)
+                raise other_shape(tensor.key, size, tensor.global_shape)
 
     def _allowed_types(self) -> list[Any]:
         """What Megatron allows is allowed, too."""
@@ -242,16 +238,8 @@ def _stored_tensor(metadata: Metadata, key: str) -> TensorStorageMetadata:
     if stored is None:
         raise missing_key(key, list(metadata.state_dict_metadata))
     if not isinstance(stored, TensorStorageMetadata):
-        raise failure(ShardingError, f"{key} is stored as an object and requested as a tensor", key=key)
+        raise stored_as_object(key)
     return stored
-
-
-def missing_key(key: str, stored: list[str]) -> MissingKeyError:
-    """The error for a key that is not among the stored ones."""
-    nearest = difflib.get_close_matches(key, stored, n=_NEAREST_MAX, cutoff=0.0)
-    made: Any = failure(MissingKeyError, f"{key} from model not in state dict; the nearest of {len(stored)} keys: {nearest}", key=key,
-                        nearest=", ".join(nearest))
-    return made  # type: ignore[no-any-return]
 
 
 def _is_float8(tensor: torch.Tensor) -> bool:

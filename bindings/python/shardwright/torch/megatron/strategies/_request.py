@@ -11,22 +11,20 @@ from ....checkpoint import Checkpoint
 from ....errors import InvalidArgumentError, MissingNameError, ShardwrightError, UnimplementedError
 from ....state import State
 from ... import _Prepared
-from ...dcp import _choice
 from ...dcp._archives import Archives
-from ...dcp._direct import Members, _any
+from ...dcp._direct import Members, needs_stream_transform, prepared
 from ...dcp._errors import as_torch
-from ...dcp._flat_state import NotDescribed
 from ...dcp._place import Place
 from ...dcp._steps import Steps
 from .._allowed_types import allowed_types
 from .._flattened_entries import refuse_unexplained
 from ..checkpointable import _Boxes
 from ..conversion import _unwrap_pyt_sharded_tensor, mcore_to_pyt_state_dict
-from ..errors import ShardingError, failure
+from ..errors import ShardingError, failure, missing_key, other_shape, stored_as_object
 from ..flattening import (_replace_sharded_keys_with_state_dict_keys, _replace_state_dict_keys_with_sharded_keys,
                           _restore_dict_types)
 from ..kinds import is_sharded_tensor
-from ..planners import MCoreLoadPlanner, missing_key
+from ..planners import MCoreLoadPlanner
 from ..trees import nested_values
 from ..unsharded import Trust
 from ._described import ShardedState, ShardLeaves
@@ -60,31 +58,21 @@ class Request:
                                 allow_shape_mismatch_sharded_tensors=self._flexible,
                                 trust_pickles=self._trust.everything, allow_types=self._trust.types)
 
-    def fill(self, members: Members) -> bool:
+    def fill(self, members: Members, steps: Steps) -> bool:
         """Fills it by the library itself; False on all ranks, and nothing done, where on one of them that cannot be."""
-        missed: list[NotDescribed] = []
-
         def state_of(rank: int) -> State:
-            try:
-                leaves = ShardLeaves(members.group, True, members.alone, self._stored_shapes)
-                return ShardedState(self.wanted, leaves, rank, writable=True, archives=Archives(self._place),
-                                    trusted=self._trust.everything, allow_types=[*self._trust.types, *allowed_types()])
-            except NotDescribed as e:
-                missed.append(e)
-                return State(writable=True)
+            leaves = ShardLeaves(members.group, True, members.alone, self._stored_shapes)
+            return ShardedState(self.wanted, leaves, rank, writable=True, archives=Archives(self._place),
+                                trusted=self._trust.everything, allow_types=[*self._trust.types, *allowed_types()])
 
-        made = _Prepared(None, members.group, writable=True, background=False, objects="json", options={}, targets=state_of,
-                         alone=members.alone, use=members.use)
-        if _any(made, bool(missed)):
-            return False
-        steps = Steps(_choice.group_of(members), 0, members.use)
-        return bool(steps.together("read", lambda: self._read(made)))
+        made = prepared(members, state_of, writable=True, options={})
+        return made is not None and bool(steps.together("read", lambda: self._read(made)))
 
     def _read(self, made: _Prepared) -> bool:
         try:
             calls.load(self._place.path, made.state, storage=self._place.storage, collective=made.collective, cast="allow")
         except UnimplementedError as e:
-            if "stored through" in e.message:  # a stream transform, which its writer's own code undoes
+            if needs_stream_transform(e):
                 return False
             raise
         except ShardwrightError as e:
@@ -118,8 +106,7 @@ class Request:
             _refuse_other_form(name, shape, wanted.size())
         except ShardwrightError as e:
             return e
-        return failure(ShardingError, f"Global shape mismatch for loaded ({shape}) and expected ({tuple(wanted.size())}) tensor "
-                       f"for key {name}", key=name)
+        return other_shape(name, shape, tuple(wanted.size()))
 
 
 def _stored_shape(checkpoint: Checkpoint, key: str) -> tuple[int, ...]:
@@ -127,7 +114,7 @@ def _stored_shape(checkpoint: Checkpoint, key: str) -> tuple[int, ...]:
         return tuple(checkpoint.tensor(key).shape)
     objects = checkpoint.object_names()
     if key in objects:
-        raise failure(ShardingError, f"{key} is stored as an object and requested as a tensor", key=key)
+        raise stored_as_object(key)
     raise missing_key(key, [*checkpoint.keys(), *objects])
 
 

@@ -236,8 +236,9 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
 
     def _load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, members: Members) -> Any:
         reader = _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
-        request = _together(members, lambda: Request(sharded_state_dict, reader.place, self._trust))
-        if not request.fill(members):
+        steps = Steps(_choice.group_of(members), 0, members.use)
+        request = steps.together("plan", lambda: Request(sharded_state_dict, reader.place, self._trust))
+        if not request.fill(members, steps):
             _load(request.wanted, reader, request.planner(), members, _choice.Stored(*self._trust), {})
         self.cached_global_metadata = LazyMetadata(lambda: read_metadata(checkpoint_dir))
         return request.values()
