@@ -294,24 +294,29 @@ Status NodeMeeting::make_area() {
   const uint64_t slots = std::clamp<uint64_t>(
       kSlotsPerRank * neighbours_.size(), 1,
       std::min({uint64_t{group_->tasks_.size()}, NodeGroup::kMostSlots, within}));
-  SHW_ASSIGN_OR_RETURN(own_area_,
+  SHW_ASSIGN_OR_RETURN(node::SharedArea area,
                        node::SharedArea::create(NodeGroup::area_bytes(slots, slot_bytes)));
-  NodeGroup::begin_area(own_area_.bytes(), slots);
+  NodeGroup::begin_area(area.bytes(), slots);
   ListHead& head = head_of(own_list_);
-  head.area_descriptor = static_cast<uint32_t>(own_area_.handle().descriptor);
-  head.area_bytes = own_area_.bytes().size();
-  return open_area();
+  head.area_descriptor = static_cast<uint32_t>(area.handle().descriptor);
+  head.area_bytes = area.bytes().size();
+  return use_area(std::move(area));
 }
 
 Status NodeMeeting::open_area() {
   const ListHead& first = head_of(lists_.front());
-  const uint64_t bytes = first.area_bytes;
-  const uint64_t slot_bytes = NodeGroup::slot_bytes_of(rules_.share);
-  const uint64_t slots = NodeGroup::slots_of(bytes, slot_bytes);
-  if (slots == 0) return data_loss("the memory for all is of another size");
   SHW_ASSIGN_OR_RETURN(
-      group_->area_, node::SharedArea::open({neighbours_.front().offer.list.process,
-                                             static_cast<int32_t>(first.area_descriptor), bytes}));
+      node::SharedArea area,
+      node::SharedArea::open({neighbours_.front().offer.list.process,
+                              static_cast<int32_t>(first.area_descriptor), first.area_bytes}));
+  return use_area(std::move(area));
+}
+
+Status NodeMeeting::use_area(node::SharedArea area) {
+  const uint64_t slot_bytes = NodeGroup::slot_bytes_of(rules_.share);
+  const uint64_t slots = NodeGroup::slots_of(area.bytes().size(), slot_bytes);
+  if (slots == 0) return data_loss("the memory for all is of another size");
+  group_->area_ = std::move(area);
   group_->slot_bytes_ = slot_bytes;
   group_->slots_ = static_cast<uint32_t>(slots);
   return {};

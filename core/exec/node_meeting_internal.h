@@ -28,8 +28,9 @@ struct GroupRules {
       -1;  // how long a rank waits for others that do nothing, negative = no limit
   std::string_view machine;  // ranks that say another one are no neighbours; outlives the meeting
 };
-// Slots that a group has per rank.
-inline constexpr uint32_t kSlotsPerRank = 4;
+// Slots that a group has per rank: one is filled while another is emptied. To make, map and free
+// more of them takes longer than they would save.
+inline constexpr uint32_t kSlotsPerRank = 2;
 
 class NodeMeeting {
  public:
@@ -62,6 +63,7 @@ class NodeMeeting {
   Status read_list(const Neighbour& neighbour);
   Status make_area();
   Status open_area();
+  Status use_area(node::SharedArea area);
   bool is_first() const;
   void say(node::SharedWord ListHead::* word, uint32_t value);
   Result<uint32_t> hear(size_t neighbour, node::SharedWord ListHead::* word, uint32_t least) const;
@@ -77,7 +79,6 @@ class NodeMeeting {
   Digest128 mark_{};
   node::SharedArea own_list_;
   std::vector<SharedBlock> own_blocks_;  // that are in it
-  node::SharedArea own_area_;
   std::vector<Neighbour> neighbours_;
   std::vector<node::SharedArea> lists_;
   std::vector<std::vector<SharedBlock>> blocks_;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,17 @@ TEST(SharedArea, IsSeenByAnotherProcess) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// A page that is not there would be a signal where memory has run out.
+TEST(SharedArea, HasAllItsPagesFromTheBeginning) {
+  const auto area = SharedArea::create(1'000'000);
+  ASSERT_TRUE(area.ok()) << area.status().to_string();
+  struct stat found{};
+  ASSERT_EQ(::fstat(area->handle().descriptor, &found), 0);
+  EXPECT_GE(found.st_blocks * 512, 1'000'000);
+  EXPECT_EQ(std::ranges::count(area->bytes(), std::byte{0}),
+            static_cast<ptrdiff_t>(area->bytes().size()));
 }
 
 TEST(SharedArea, CannotBeMadeShorter) {
