@@ -5,7 +5,8 @@ What is exchanged passes through host memory, over groups of the library's own b
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch.distributed as dist
@@ -16,44 +17,46 @@ from ..dcp._errors import CheckpointError
 from ..dcp._steps import Steps
 
 
-def _steps(group: dist.ProcessGroup | None) -> Steps:
-    members = _choice.members_of(group, False)
-    return Steps(_choice.group_of(members), 0, members.use)
+class Ranks:
+    """The ranks of a group during one call of all of them; None = the default group. Making one is collective, too: it costs
+    more than a step, so a call makes one for all of its steps. One thread.
 
-
-def together(function: Callable[[], Any], group: dist.ProcessGroup | None = None) -> Any:
-    """What `function` gives on each rank. Collective; None = the default group. One word travels where nothing fails.
-
-    Raises on all ranks, where it fails on some: the error of the lowest of them, if that is one of the library's.
+    A step raises on all ranks, where it fails on some: the error of the lowest of them, if that is one of the library's.
     """
+
+    def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+        self.group = group
+        members = _choice.members_of(group, False)
+        self._steps = Steps(_choice.group_of(members), 0, members.use)
+
+    def together(self, function: Callable[[], Any]) -> Any:
+        """What `function` gives on each rank. One word travels where nothing fails."""
+        with _one_failure():
+            return self._steps.together("plan", function)
+
+    def from_first(self, local: Callable[[], Any], first: Callable[[], Any]) -> Any:
+        """What `first` gives on rank 0, on all ranks, after `local` has succeeded on each."""
+        with _one_failure():
+            return self._steps.all_reduce("plan", lambda: local() and None, lambda _: first())
+
+    def gathered(self, value: Any) -> list[Any]:
+        """The values of all ranks, in rank order, on each. Fails where one cannot be sent."""
+        if self._steps.size == 1:
+            return [value]
+        with _one_failure():
+            return self._steps.all_gather("plan", value)
+
+    def any_of(self, here: bool) -> bool:
+        """True on all ranks where it is on one."""
+        return self._steps.any(here)
+
+
+@contextlib.contextmanager
+def _one_failure() -> Iterator[None]:
     try:
-        return _steps(group).together("plan", function)
+        yield
     except CheckpointError as e:
         raise _of_lowest(e) from e
-
-
-def from_first(local: Callable[[], Any], first: Callable[[], Any], group: dist.ProcessGroup | None = None) -> Any:
-    """What `first` gives on rank 0, on all ranks, after `local` has succeeded on each. Collective. Raises as `together` does."""
-    try:
-        return _steps(group).all_reduce("plan", lambda: local() and None, lambda _: first())
-    except CheckpointError as e:
-        raise _of_lowest(e) from e
-
-
-def gathered(value: Any, group: dist.ProcessGroup | None = None) -> list[Any]:
-    """The values of all ranks, in rank order, on each. Collective. Raises as `together` does where one cannot be sent."""
-    steps = _steps(group)
-    if steps.size == 1:
-        return [value]
-    try:
-        return steps.all_gather("plan", value)
-    except CheckpointError as e:
-        raise _of_lowest(e) from e
-
-
-def any_of(here: bool, group: dist.ProcessGroup | None = None) -> bool:
-    """True on all ranks where it is on one. Collective."""
-    return _steps(group).any(here)
 
 
 def _of_lowest(error: CheckpointError) -> BaseException:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from ._agreement import from_first, gathered, together
+from ._agreement import Ranks
 from ._exchange import group_rank, group_size
 from .trees import dict_list_map_outplace, diff, nested_values
 from .validation import determine_global_metadata, validate_sharding_integrity
@@ -55,16 +55,16 @@ class _Proofs:
 _proofs = _Proofs()
 
 
-def prove(sharded_state_dict: Any) -> None:
-    """Proves that the main replicas of all ranks of the default group make whole tensors and grids. Collective. Descriptions
-    travel when one of them has changed since they were proved together.
+def prove(sharded_state_dict: Any, ranks: Ranks) -> None:
+    """Proves that the main replicas of all ranks make whole tensors and grids. Collective; `ranks`: those of the
+    default group. Descriptions travel when one of them has changed since they were proved together.
 
     Raises:
         ShardingError on all ranks, the same one.
     """
-    digest = together(lambda: _digest([repr(leaf.without_data()) for leaf in nested_values(sharded_state_dict)]))
+    digest = ranks.together(lambda: _digest([repr(leaf.without_data()) for leaf in nested_values(sharded_state_dict)]))
     _proofs.meet()
-    numbers = set(gathered(_proofs.number_of(digest)))
+    numbers = set(ranks.gathered(_proofs.number_of(digest)))
     if len(numbers) == 1 and 0 not in numbers:
         return
     validate_sharding_integrity(determine_global_metadata(sharded_state_dict)[1])
@@ -75,7 +75,7 @@ def _digest(value: Any) -> bytes:
     return hashlib.blake2b(pickle.dumps(value), digest_size=16).digest()
 
 
-def compare_common_states(common: Any, preprocess: Callable[[Any], Any] | None) -> None:
+def compare_common_states(common: Any, preprocess: Callable[[Any], Any] | None, ranks: Ranks) -> None:
     """Warns on each rank whose common state is not that of rank 0, and says where. Collective. States travel where their
     pickles differ.
 
@@ -89,10 +89,10 @@ def compare_common_states(common: Any, preprocess: Callable[[Any], Any] | None) 
         copied = dict_list_map_outplace(lambda leaf: leaf, common)
         return copied if preprocess is None else preprocess(copied)
 
-    mine, digest = together(lambda: (found := compared(), _digest(found)))
-    if len(set(gathered(digest))) == 1:
+    mine, digest = ranks.together(lambda: (found := compared(), _digest(found)))
+    if len(set(ranks.gathered(digest))) == 1:
         return
-    first = from_first(lambda: None, lambda: mine)
+    first = ranks.from_first(lambda: None, lambda: mine)
     rank = group_rank(None)
     left, right, mismatch = diff(first, mine) if rank else ([], [], [])
     if left or right or mismatch:

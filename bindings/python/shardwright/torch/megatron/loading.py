@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch.distributed as dist
 
 from ...errors import InvalidArgumentError
-from ._agreement import from_first, together
+from ._agreement import Ranks
 from ._directory import Directory
 from .unsharded import COMMON_FILE, Trust, decoded
 from .config import MARKER, CheckpointingConfig, config_of
@@ -74,13 +74,14 @@ def load(sharded_state_dict: Any, checkpoint_dir: Any, sharded_strategy: Any = N
         parsed.append(parse_strict_flag(strict))
         request.append(_Request(sharded_state_dict))
 
-    stored: _Stored = from_first(look_at_request, lambda: _look(Directory(checkpoint_dir), verify_integrity), process_group)
-    strategy = together(lambda: _strategy_of(sharded_strategy, stored.config, trust), process_group)
-    common = _common_state(Directory(checkpoint_dir), stored, common_strategy, trust, process_group)
+    ranks = Ranks(process_group)
+    stored: _Stored = ranks.from_first(look_at_request, lambda: _look(Directory(checkpoint_dir), verify_integrity))
+    strategy = ranks.together(lambda: _strategy_of(sharded_strategy, stored.config, trust))
+    common = _common_state(Directory(checkpoint_dir), stored, common_strategy, trust, ranks)
     checked, missing, unexpected = _checked(request[0].sharded, parsed[0], validate_access_integrity, strategy, checkpoint_dir,
-                                            process_group)
-    loaded = together(lambda: _read(strategy, checked, checkpoint_dir, process_group), process_group)
-    found = together(lambda: request[0].assembled(common, checked, loaded), process_group)
+                                            ranks)
+    loaded = ranks.together(lambda: _read(strategy, checked, checkpoint_dir, process_group))
+    found = ranks.together(lambda: request[0].assembled(common, checked, loaded))
     if StrictHandling.requires_returning_mismatch_keys(parsed[0]):
         return found, missing, unexpected
     return found
@@ -135,31 +136,31 @@ def _strategy_of(given: Any, config: CheckpointingConfig, trust: Trust) -> Any:
 
 # ---- the common state ----
 
-def _common_state(directory: Directory, stored: _Stored, strategy: Any, trust: Trust, group: dist.ProcessGroup | None) -> Any:
+def _common_state(directory: Directory, stored: _Stored, strategy: Any, trust: Trust, ranks: Ranks) -> Any:
     if isinstance(strategy, tuple):
-        strategy = together(lambda: get_default_strategy(StrategyAction.LOAD_COMMON, *strategy), group)
+        strategy = ranks.together(lambda: get_default_strategy(StrategyAction.LOAD_COMMON, *strategy))
     if strategy is not None and not isinstance(strategy, TorchCommonLoadStrategy):
-        return together(lambda: strategy.load_common(directory.path), group)
+        return ranks.together(lambda: strategy.load_common(directory.path))
     if stored.common is not None:
         content = stored.common
-        return together(lambda: decoded(content, f"{directory.path}/{COMMON_FILE}", trust), group)
-    from_first(lambda: None, lambda: check_common_object(directory.path), group)
-    return over_ranks(directory.path, trust, group)
+        return ranks.together(lambda: decoded(content, f"{directory.path}/{COMMON_FILE}", trust))
+    ranks.from_first(lambda: None, lambda: check_common_object(directory.path))
+    return over_ranks(directory.path, trust, ranks.group)
 
 
 # ---- the request ----
 
 def _checked(sharded: Any, strict: Any, validate: bool, strategy: Any, checkpoint_dir: Any,
-             group: dist.ProcessGroup | None) -> tuple[Any, set[str], set[str]]:
+             ranks: Ranks) -> tuple[Any, set[str], set[str]]:
     """The request without unexpected leaves, missing and unexpected keys. One error on all ranks."""
     stored = None
     if StrictHandling.requires_explicit_ckpt_mismatch_check(strict):
-        stored = together(lambda: _metadata(strategy, checkpoint_dir), group)
+        stored = ranks.together(lambda: _metadata(strategy, checkpoint_dir))
     local = described = None
     if validate or reports_missing(strict):
-        local, described = determine_global_metadata(sharded, group)
-    found: tuple[Any, set[str], set[str]] = together(
-        lambda: validate_integrity_and_strict_load(sharded, strict, validate, local, described, stored), group)
+        local, described = determine_global_metadata(sharded, ranks.group)
+    found: tuple[Any, set[str], set[str]] = ranks.together(
+        lambda: validate_integrity_and_strict_load(sharded, strict, validate, local, described, stored))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from ._agreement import gathered
+from ._agreement import Ranks
 from .distribution import ObjectId
 from .errors import CheckpointingException, failure
 
@@ -19,7 +19,8 @@ def exchange_loaded_objects(loaded: Mapping[ObjectId, Any], wanted: Collection[O
     Raises:
         CheckpointingException on all ranks: no rank has loaded one of them.
     """
-    everyone: list[tuple[list[ObjectId], list[ObjectId]]] = gathered((list(wanted), list(loaded)), group)
+    ranks = Ranks(group)
+    everyone: list[tuple[list[ObjectId], list[ObjectId]]] = ranks.gathered((list(wanted), list(loaded)))
     asked = {name for names, _ in everyone for name in names}
     if not asked:
         return {}
@@ -32,6 +33,6 @@ def exchange_loaded_objects(loaded: Mapping[ObjectId, Any], wanted: Collection[O
         raise failure(CheckpointingException, f"Missing object shards after fully parallel loading: {missing[:5]}", key=missing[0][0])
     rank = dist.get_rank(group)
     values: dict[ObjectId, Any] = {}
-    for sent in gathered({name: loaded[name] for name in asked if owners[name] == rank}, group):
+    for sent in ranks.gathered({name: loaded[name] for name in asked if owners[name] == rank}):
         values.update(sent)
     return {name: values[name] for name in wanted}

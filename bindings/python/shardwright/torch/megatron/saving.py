@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ...errors import InvalidArgumentError, ShardwrightError, UnimplementedError
-from ._agreement import together
+from ._agreement import Ranks
 from ._directory import Directory
 from ._exchange import group_rank
 from .unsharded import COMMON_FILE, common_object, encoded
@@ -78,13 +78,14 @@ def save(sharded_state_dict: Any, checkpoint_dir: Any, sharded_strategy: Any = N
         _check_directory(directory)
         return _Save(directory, _parts(sharded_state_dict, strategy, directory, content_metadata, common_layout), verify_integrity)
 
-    made: _Save = together(prepare)
+    ranks = Ranks()
+    made: _Save = ranks.together(prepare)
     if validate_access_integrity:
-        prove(made.parts.sharded)
-        compare_common_states(made.parts.common, preprocess_common_before_consistancy_check)
+        prove(made.parts.sharded, ranks)
+        compare_common_states(made.parts.common, preprocess_common_before_consistancy_check, ranks)
     if async_sharded_save:
-        return made.in_background()
-    made.now()
+        return made.in_background(ranks)
+    made.now(ranks)
     return None
 
 
@@ -171,24 +172,24 @@ class _Save:
         self._marker = directory.read(MARKER) if self._leads else None
         self._index = directory.version(_INDEX) if self._leads else None
 
-    def now(self) -> None:
+    def now(self, ranks: Ranks) -> None:
         """Saves. Collective."""
-        self._take_marker_away()
-        self.following(lambda: together(lambda: self.parts.strategy.save(self.parts.sharded, self._directory.path)))
-        self.publish()
+        self._take_marker_away(ranks)
+        self.following(lambda: ranks.together(lambda: self.parts.strategy.save(self.parts.sharded, self._directory.path)))
+        ranks.together(self._publish)
 
-    def in_background(self) -> AsyncRequest:
+    def in_background(self, ranks: Ranks) -> AsyncRequest:
         """Begins to save. Collective. What comes after the data are the last finalizers of the request."""
-        self._take_marker_away()
-        request = self.following(lambda: together(lambda: self.parts.strategy.async_save(self.parts.sharded, self._directory.path)))
+        self._take_marker_away(ranks)
+        request = self.following(lambda: ranks.together(lambda: self.parts.strategy.async_save(self.parts.sharded, self._directory.path)))
         steps: list[Callable[[], Any]] = [functools.partial(self.following, step) for step in request.finalize_fns]
-        return AsyncRequest(**{**request._asdict(), "finalize_fns": [*steps, self.publish]})
+        return AsyncRequest(**{**request._asdict(), "finalize_fns": [*steps, self._publish_later]})
 
-    def _take_marker_away(self) -> None:
+    def _take_marker_away(self, ranks: Ranks) -> None:
         """Where the strategy does not do it."""
         if not getattr(self.parts.strategy, "takes_marker_away", False):
             self._marker = None  # such a strategy may write over the data of the checkpoint before
-            together(lambda: self._directory.remove(MARKER) if self._leads else None)
+            ranks.together(lambda: self._directory.remove(MARKER) if self._leads else None)
 
     def following(self, step: Callable[[], Any]) -> Any:
         """What a step gives. Where it fails, the checkpoint before is told to be whole again, if it still is."""
@@ -205,11 +206,12 @@ class _Save:
         if self._directory.read(MARKER) is None:
             self._directory.replace(MARKER, self._marker)
 
-    def publish(self) -> None:
-        """Common state, then marker, then manifest. Collective."""
-        together(self._publish)
+    def _publish_later(self) -> None:
+        """Collective, in a call of its own."""
+        Ranks().together(self._publish)
 
     def _publish(self) -> None:
+        """Common state, then marker, then manifest."""
         if not self._leads:
             return
         config = CheckpointingConfig(self.parts.strategy.backend, self.parts.strategy.version)

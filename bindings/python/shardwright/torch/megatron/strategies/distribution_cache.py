@@ -17,7 +17,7 @@ from typing import Any
 import torch.distributed as dist
 
 from ....errors import ShardwrightError
-from .._agreement import any_of, from_first, gathered
+from .._agreement import Ranks
 from .._directory import Directory
 from .._exchange import group_rank, group_size
 from ..distribution import (ShardDistribution, ShardId, content_digest, determine_main_replica_uniform_distribution, has_elements,
@@ -52,37 +52,43 @@ class DistributionCache:
         self.is_new = False
         if group_size(self._group) <= 1:
             return None
-        digest = content_digest(sharded_state_dict) if self._keep or self._folder is not None else b""
-        if self._keep and not any_of(self.kept is None or digest != self._digest, self._group):
+        if not self._keep and self._folder is None:
+            return self._planned(sharded_state_dict)
+        ranks = Ranks(self._group)
+        digest = content_digest(sharded_state_dict)
+        if self._keep and not ranks.any_of(self.kept is None or digest != self._digest):
             return self.kept
-        found = None if self._folder is None or self._create else self._read(sharded_state_dict, digest)
+        found = None if self._folder is None or self._create else self._read(sharded_state_dict, digest, ranks)
         if found is None:
-            found = determine_main_replica_uniform_distribution(sharded_state_dict, self._group, self._loading)
-            self.is_new = True
+            found = self._planned(sharded_state_dict)
             if self._folder is not None and self._create and found is not None:
-                self._write(found, digest)
+                self._write(found, digest, ranks)
         self.kept, self._digest = (found, digest) if self._keep else (None, b"")
         return found
+
+    def _planned(self, sharded_state_dict: Any) -> ShardDistribution | None:
+        self.is_new = True
+        return determine_main_replica_uniform_distribution(sharded_state_dict, self._group, self._loading)
 
     @property
     def _name(self) -> str:
         lowest = 0 if self._group is None else min(dist.get_process_group_ranks(self._group))
         return f"pg_dist_{lowest}.json"
 
-    def _write(self, distribution: ShardDistribution, digest: bytes) -> None:
-        digests = [each.hex() for each in gathered(digest, self._group)]
+    def _write(self, distribution: ShardDistribution, digest: bytes, ranks: Ranks) -> None:
+        digests = [each.hex() for each in ranks.gathered(digest)]
         rows = [[*shard, distribution.main_rank_for_shard.get(shard), distribution.all_ranks_for_shard.get(shard, [])]
                 for shard in distribution.shard_to_metadata]
         content = json.dumps({"version": _VERSION, "loading": self._loading, "digests": digests, "shards": rows}).encode()
-        from_first(lambda: None, lambda: Directory(self._folder).replace(self._name, content), self._group)
+        ranks.from_first(lambda: None, lambda: Directory(self._folder).replace(self._name, content))
 
-    def _read(self, sharded_state_dict: Any, digest: bytes) -> ShardDistribution | None:
+    def _read(self, sharded_state_dict: Any, digest: bytes, ranks: Ranks) -> ShardDistribution | None:
         """What the file says, where it was made for what all ranks of the group hold now."""
-        content = from_first(lambda: None, lambda: self._content(), self._group)
+        content = ranks.from_first(lambda: None, lambda: self._content())
         said = _parsed(content)
         ours = said is not None and said["loading"] == self._loading and len(said["digests"]) == group_size(self._group)
         fits = ours and said is not None and said["digests"][group_rank(self._group)] == digest.hex()
-        if any_of(not fits, self._group):
+        if ranks.any_of(not fits):
             if content is not None:
                 logger.warning("%s of %s was made for another state or other ranks; the distribution is planned anew", self._name,
                                self._folder)

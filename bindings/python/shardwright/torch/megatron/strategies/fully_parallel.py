@@ -11,7 +11,7 @@ from typing import Any
 import torch.distributed as dist
 
 from ....errors import UnimplementedError
-from .._agreement import any_of, together
+from .._agreement import Ranks
 from .._exchange import group_rank, group_size
 from ..consistency import prove
 from ..distribution import (ObjectId, ShardDistribution, ShardId, has_elements, is_same_part, object_id_of, shard_id_of,
@@ -82,8 +82,10 @@ class FullyParallelSaveStrategyWrapper(AsyncSaveShardedStrategy):
         if distribution is not None:
             owned = with_owners(sharded_state_dict, distribution, group_rank(self.parallelization_group))
         # One group may plan where another does not, and all ranks take part in the proof.
-        if self.validate_access_integrity and any_of(self._distributions.is_new):
-            prove(owned)
+        if self.validate_access_integrity:
+            ranks = Ranks()
+            if ranks.any_of(self._distributions.is_new):
+                prove(owned, ranks)
         return owned
 
 
@@ -138,7 +140,7 @@ class FullyParallelLoadStrategyWrapper(LoadShardedStrategy):
             return self._read(sharded_state_dict, checkpoint_dir, process_group)
         request = _Shared(with_owners(sharded_state_dict, distribution, group_rank(self.parallelization_group)), distribution,
                           self.per_rank_object_load)
-        request.take(together(lambda: self._read(request.own, checkpoint_dir, process_group), process_group))
+        request.take(Ranks(process_group).together(lambda: self._read(request.own, checkpoint_dir, process_group)))
         tensors = exchange_by_distribution(request.loaded_tensors, request.absent_tensors, distribution, self.parallelization_group,
                                            self.exchange_algo)
         objects: dict[ObjectId, Any] = {}
