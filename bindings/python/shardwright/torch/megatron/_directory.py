@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import NotFoundError, UnimplementedError
 from .._durable import remove_file, replace_file
+from ..dcp import _choice
 from ..dcp._fsspec import host_storage_of, is_url
 from .errors import CheckpointingException, failure
 
@@ -46,6 +47,11 @@ class Directory:
     def is_remote(self) -> bool:
         """Whether it lies below a URL, where directories come into being by what lies in them."""
         return self._remote is not None
+
+    @property
+    def reader(self) -> Any:
+        """A reader of the checkpoint that is there."""
+        return _choice.storage_of(None, self.path, reader=True)
 
     def exists(self) -> bool:
         """Whether files can be there."""

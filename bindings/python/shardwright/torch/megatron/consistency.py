@@ -15,7 +15,7 @@ import torch.distributed as dist
 from ._agreement import Ranks
 from ._exchange import group_rank, group_size
 from .trees import dict_list_map_outplace, diff, nested_values
-from .validation import determine_global_metadata, validate_sharding_integrity
+from .validation import described_on_all, validate_sharding_integrity
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def prove(sharded_state_dict: Any, ranks: Ranks) -> None:
     numbers = set(ranks.gathered(_proofs.number_of(digest)))
     if len(numbers) == 1 and 0 not in numbers:
         return
-    validate_sharding_integrity(determine_global_metadata(sharded_state_dict)[1])
+    validate_sharding_integrity(described_on_all(sharded_state_dict, ranks)[1])
     _proofs.add(digest)
 
 

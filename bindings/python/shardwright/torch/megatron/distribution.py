@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch.distributed as dist
 
 from ...errors import FailedPreconditionError, InvalidArgumentError
-from ._exchange import gather_from_all, group_rank, group_size
+from ._agreement import Ranks
+from ._exchange import group_rank, group_size
 from ._owners import choose_owners
 from .kinds import flat_range_of, is_main_replica, is_sharded_tensor
 from .sharded_tensor import data_shape
@@ -194,18 +195,19 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
         return None
     tensors = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
 
-    summaries = gather_from_all(lambda: _summary(tensors), parallelization_group)
-    ranks_of: dict[bytes, list[int]] = {}
+    ranks = Ranks(parallelization_group)
+    summaries = ranks.gathered(ranks.together(lambda: _summary(tensors)))
+    holders_of: dict[bytes, list[int]] = {}
     for rank, (digest, _) in enumerate(summaries):
-        ranks_of.setdefault(digest, []).append(rank)
-    first = {ranks[0] for ranks in ranks_of.values()}
+        holders_of.setdefault(digest, []).append(rank)
+    first = {holders[0] for holders in holders_of.values()}
     rank = group_rank(parallelization_group)
-    described = gather_from_all(lambda: [tensor.without_data() for tensor in tensors] if rank in first else None,
-                                parallelization_group)
+    described = ranks.gathered(ranks.together(
+        lambda: [tensor.without_data() for tensor in tensors] if rank in first else None))
     classes = []
-    for ranks in ranks_of.values():
-        flags = zip(*(summaries[holder][1] for holder in ranks), strict=True)
-        classes.append(_RankClass(ranks, described[ranks[0]], [any(column) for column in flags]))
+    for holders in holders_of.values():
+        flags = zip(*(summaries[holder][1] for holder in holders), strict=True)
+        classes.append(_RankClass(holders, described[holders[0]], [any(column) for column in flags]))
     return _distribution(classes, len(summaries), ignore_groups)
 
 

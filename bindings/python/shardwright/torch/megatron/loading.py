@@ -30,7 +30,7 @@ from .strategies.base import StrategyAction, get_default_strategy
 from .strategies.torch_dist import TorchDistLoadShardedStrategy
 from .strictness import StrictHandling, parse_strict_flag, reports_missing, validate_integrity_and_strict_load
 from .trees import extract_matching_values
-from .validation import determine_global_metadata
+from .validation import described_on_all
 
 
 class _Stored(NamedTuple):
@@ -158,7 +158,7 @@ def _checked(sharded: Any, strict: Any, validate: bool, strategy: Any, checkpoin
         stored = ranks.together(lambda: _metadata(strategy, checkpoint_dir))
     local = described = None
     if validate or reports_missing(strict):
-        local, described = determine_global_metadata(sharded, ranks.group)
+        local, described = described_on_all(sharded, ranks)
     found: tuple[Any, set[str], set[str]] = ranks.together(
         lambda: validate_integrity_and_strict_load(sharded, strict, validate, local, described, stored))
     return found

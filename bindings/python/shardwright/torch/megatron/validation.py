@@ -12,7 +12,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from ._exchange import gather_from_all
+from ._agreement import Ranks
 from ._tiling import tiling_problem
 from .errors import ShardingError, failure, require
 from .kinds import flat_range_of, is_main_replica, is_sharded_base, is_sharded_object
@@ -29,6 +29,11 @@ def determine_global_metadata(sharded_state_dict: Any,
     Raises:
         ShardingAssertionError on all ranks where one has a leaf that is not sharded.
     """
+    return described_on_all(sharded_state_dict, Ranks(process_group))
+
+
+def described_on_all(sharded_state_dict: Any, ranks: Ranks) -> tuple[list[Any], list[list[Any]]]:
+    """The same over ranks that have met."""
 
     def describe() -> list[Any]:
         leaves = list(nested_values(sharded_state_dict))
@@ -36,8 +41,8 @@ def determine_global_metadata(sharded_state_dict: Any,
             require(is_sharded_base(leaf), f"a {type(leaf).__name__} is not sharded")
         return [leaf.without_data() for leaf in leaves]
 
-    gathered = gather_from_all(describe, process_group)
-    return gathered[dist.get_rank(process_group) if dist.is_initialized() else 0], gathered
+    mine = ranks.together(describe)
+    return mine, ranks.gathered(mine)
 
 
 def validate_sharding_integrity(global_metadata: Sequence[Sequence[Any]], common_state_dict: Any = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....checkpoint import collect_garbage
-from ...dcp import _choice
 from .._directory import Directory
 from ..errors import CheckpointingException, failure
 
@@ -19,7 +18,7 @@ def finish_publication(directory: Directory) -> None:
     """
     if directory.version(_JOURNAL) is None:
         return
-    place = _choice.storage_of(None, directory.path, reader=True).place
+    place = directory.reader.place
     collect_garbage(place.path, storage=place.storage, apply=True, grace=_FOREVER)
     if directory.version(_JOURNAL) is not None:
         raise failure(CheckpointingException, f"a save is putting its checkpoint in place at {directory.path}; load when it has "

@@ -11,8 +11,7 @@ from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorSt
 
 from ....checkpoint import remove_entries
 from ....errors import NotFoundError
-from ...dcp import _choice
-from .._directory import Directory, location_of
+from .._directory import Directory
 from .._flattened_entries import flattened_shapes
 from ..sharded_object import ShardedObject
 from ..sharded_tensor import ShardedTensor
@@ -22,7 +21,7 @@ _DATA = ".distcp"
 
 def read_metadata(directory: str | Path) -> Any:
     """torch's Metadata of a directory, with what Megatron adds to it."""
-    return _choice.storage_of(None, location_of(directory), reader=True).read_metadata()
+    return Directory(directory).reader.read_metadata()
 
 
 def tensors_metadata(metadata: Any) -> dict[str, Any]:
@@ -53,7 +52,7 @@ def remove_prefix(directory: str | Path, prefix: str) -> None:
         warnings.warn(f'There are no files in {files.path} that begin with "{prefix}". Skipping removal. '
                       "shardwright.remove_entries takes entries out of files with other names, too.", stacklevel=3)
         return
-    place = _choice.storage_of(None, files.path, reader=True).place
+    place = files.reader.place
     try:
         remove_entries(place.path, prefix, storage=place.storage, apply=True)
     except NotFoundError as e:

@@ -235,7 +235,7 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
         return self._load(sharded_state_dict, checkpoint_dir, Members(None, True))
 
     def _load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, members: Members) -> Any:
-        reader = _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
+        reader = Directory(checkpoint_dir).reader
         steps = Steps(_choice.group_of(members), 0, members.use)
         request = steps.together("plan", lambda: Request(sharded_state_dict, reader.place, self._trust))
         if not request.fill(members, steps):
@@ -263,7 +263,7 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
 def _get_filesystem_reader(checkpoint_dir: str | Path, cache_metadata: bool = False, async_strategy: str = "nvrx") -> Any:
     """The reader of a directory, or of a URL. Metadata is read again where it has changed, whatever `cache_metadata` says;
     `async_strategy` is accepted."""
-    return _choice.storage_of(None, location_of(checkpoint_dir), reader=True)
+    return Directory(checkpoint_dir).reader
 
 
 def register_default_torch_strategies() -> None:
