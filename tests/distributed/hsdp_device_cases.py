@@ -16,6 +16,7 @@ from hsdp_cases import assert_same, batch, loss_of, network, raises, sgd, sharde
 from shardwright.hsdp import Mesh, host_device
 from shardwright.torch import CPUOffloadPolicy, MixedPrecisionPolicy, _nccl, _own_groups, fully_shard, hsdp_sync_stream
 from shardwright.torch.hsdp import _context, _parameters, _unit_device
+from shardwright.torch.hsdp._state import state_of
 from shardwright.torch.hsdp._unit_device import UnitDevice
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -95,11 +96,13 @@ def hsdp_what_torch_does_has_ended_before_the_library_touches_memory(folder):
         train(added, sgd(added), 2, lambda model, is_last: model.set_requires_gradient_sync(is_last))
         handle = model[0].unshard(async_op=True)
         model[2].unshard()
+        torch.ones(1).add_(1)
         handle.wait()
         model[0].reshard()
         model.set_is_last_backward(False)
         loss_of(model, batch(0, dist.get_rank())).backward()
         hsdp_sync_stream()
+        torch.ones(1).add_(1)
         model.reset_iter_state()
         model.set_is_last_backward(True)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -180,7 +183,7 @@ def hsdp_shards_lie_with_the_host_on_a_mesh_of_gpus(folder):
         with torch.no_grad():
             assert torch.equal(other(batch(0, 0)), network(2)(batch(0, 0)))
         raises(ValueError, "device is cpu, and the mesh is one of cuda", lambda: fully_shard(nn.Linear(2, 2), mesh=mesh, device="cpu"))
-        assert device.library.is_host
+        assert [each.device for each in state_of(model).context.cores] == [device.library]
 
 
 @ranks(2)
@@ -202,20 +205,10 @@ def hsdp_parameters_and_buffers_are_moved(folder):
 @ranks(2)
 def hsdp_shards_that_the_host_moved_are_refused(folder):
     model = sharded(network())
-    model[0].weight = nn.Parameter(DTensor.from_local(torch.zeros(37 // 2 + 1 - dist.get_rank(), 13), model[0].weight.device_mesh,
-                                                      model[0].weight.placements, run_check=False, shape=(37, 13), stride=(13, 1)))
-    home = unittest.mock.patch.object(_unit_device.UnitDevice, "home", lambda self, offloads: torch.device("cuda", 0))
-    with home:
-        device = model[0].weight.device
-        each = next(each for each in _unit_of(model[0]).params if each.name == "weight")
-        each.home = torch.device("cuda", 0)
-        raises(ValueError, f"the shard of parameter 0.weight lies on {device}, where the host has put it; it must lie on cuda:0",
-               lambda: model(batch(0, 0)))
-
-
-def _unit_of(module):
-    from shardwright.torch.hsdp._state import state_of
-    return state_of(module).unit
+    found = next(each for each in state_of(model[0]).unit.params if each.name == "weight")
+    found.home = torch.device("cuda", 0)  # as if the host had moved it from there
+    raises(ValueError, "the shard of parameter 0.weight lies on cpu, where the host has put it; it must lie on cuda:0",
+           lambda: model(batch(0, 0)))
 
 
 # ---- transports ----
