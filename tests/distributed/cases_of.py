@@ -6,7 +6,7 @@ from pathlib import Path
 FILES = ("cases.py", "planner_cases.py", "collective_cases.py", "dcp_cases.py", "dcp_file_cases.py",
          "dcp_state_cases.py", "dcp_public_cases.py", "hsdp_cases.py", "hsdp_option_cases.py",
          "hsdp_script_cases.py", "hsdp_checkpoint_cases.py", "hsdp_matrix_cases.py", "hsdp_mesh_cases.py",
-         "hsdp_ragged_cases.py", "hsdp_dtensor_cases.py", "dtensor_cases.py")
+         "hsdp_ragged_cases.py", "hsdp_dtensor_cases.py", "hsdp_device_cases.py", "dtensor_cases.py")
 
 
 def _sizes(function):

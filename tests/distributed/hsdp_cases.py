@@ -523,7 +523,7 @@ def hsdp_what_is_wrong_is_named_t35(folder):
     raises(ValueError, "which has 2 dimensions", lambda: fully_shard(nn.Linear(2, 2, bias=False), shard_placement_fn=lambda _: Shard(5)))
     raises(ValueError, "not a MixedPrecisionPolicy", lambda: fully_shard(nn.Linear(2, 2), mp_policy="bf16"))
     raises(ValueError, "not an OffloadPolicy", lambda: fully_shard(nn.Linear(2, 2), offload_policy="cpu"))
-    raises(NotImplementedError, "runs on the CPU", lambda: fully_shard(nn.Linear(2, 2), device="cuda"))
+    raises(NotImplementedError, "runs on the CPU", lambda: fully_shard(nn.Linear(2, 2), device="xpu"))
     mesh = init_device_mesh("cpu", (1, 1, 2), mesh_dim_names=("a", "b", "c"))
     raises(ValueError, "1 or 2 dimensions", lambda: fully_shard(nn.Linear(2, 2), mesh=mesh))
     raises(ValueError, "True or False", lambda: model.set_requires_gradient_sync(1))

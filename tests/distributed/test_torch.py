@@ -15,6 +15,7 @@ ONLY_WITH = {"planner_cases.py": ["c10d"], "dcp_state_cases.py": ["auto"],
              "dcp_public_cases.py": ["auto"], "hsdp_cases.py": ["auto", "c10d"], "hsdp_option_cases.py": ["auto"],
              "hsdp_script_cases.py": ["auto"], "hsdp_matrix_cases.py": ["auto"], "hsdp_checkpoint_cases.py": ["auto"],
              "hsdp_mesh_cases.py": ["auto"], "hsdp_ragged_cases.py": ["auto"], "hsdp_dtensor_cases.py": ["auto"],
+             "hsdp_device_cases.py": ["auto"],
              "dtensor_cases.py": ["auto"],
              "collective_cases.py": ["c10d", "python"]}
 CASES = [(collective, size, case) for collective in COLLECTIVES for size, case, file in cases_of.ALL

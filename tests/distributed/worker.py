@@ -20,6 +20,7 @@ import dcp_state_cases  # noqa: F401
 import dtensor_cases  # noqa: F401
 import hsdp_cases  # noqa: F401
 import hsdp_checkpoint_cases  # noqa: F401
+import hsdp_device_cases  # noqa: F401
 import hsdp_dtensor_cases  # noqa: F401
 import hsdp_matrix_cases  # noqa: F401
 import hsdp_mesh_cases  # noqa: F401

@@ -291,6 +291,37 @@ def test_the_host_owns_memory_of_whole_parameters():
         unit.set_memory([weight.ctypes.data], [weight.nbytes])
 
 
+def test_hosts_with_streams_are_asked_before_memory_is_touched():
+    seen, waits = [], []
+
+    def settle():
+        seen.append(1)
+        if waits:
+            raise waits.pop()
+
+    hsdp = Hsdp(Mesh((1,), rank=0), settle=settle)
+    unit = hsdp.unit("layer")
+    work = []
+    calls = [lambda: unit.add_params([Param("weight", np.ones((2, 2), np.float32))]), unit.seal, unit.pre_forward, unit.post_forward,
+             unit.pre_backward, lambda: unit.add_grads([0], [np.ones((2, 2), np.float32)]), unit.post_backward,
+             hsdp.finalize_backward, hsdp.global_norm, lambda: hsdp.scale_grads(2.0), hsdp.zero_grads, hsdp.step_event,
+             lambda: work.append(unit.unshard(async_op=True)), lambda: work[0].wait(), lambda: work[0].done(), unit.wait, unit.reshard,
+             hsdp.reset]
+    for number, call in enumerate(calls):
+        seen.clear()
+        call()
+        assert seen, number
+    seen.clear()
+    assert unit.state == "sharded" and unit.local(0).numpy().tolist() == [[1, 1], [1, 1]] and hsdp.stats().current_bytes > 0
+    unit.set(requires_gradient_sync=True)
+    assert not seen, "these touch nothing"
+    waits.append(MemoryError("the stream has failed"))
+    with pytest.raises(MemoryError, match="the stream has failed"):
+        unit.pre_forward()
+    assert unit.state == "sharded", "nothing was begun"
+    hsdp.close()
+
+
 def test_views_live_as_long_as_they_are_held():
     context, unit = alone()
     view = unit.local(0).numpy()

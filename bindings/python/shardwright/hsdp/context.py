@@ -38,13 +38,15 @@ class Hsdp:
         unordered: communicators may sum in an order of their own; results then depend on it.
         order_guard_steps: first iterations after which ranks compare what they issued; 0 none.
         timeout: seconds of each collective; None = 1,800.
+        settle: called before each call in which the library reads or writes memory that it shares with the host, or may use such
+            memory anew: a host with streams waits there until what it has put on them has ended. None = that has ended by then.
     Raises InvalidArgumentError; FailedPreconditionError where an axis of several ranks has no communicator.
     """
 
     def __init__(self, mesh: Mesh, *, context: Context | None = None, device: Device | None = None,
                  shard_axis: int | None = 0, replicate_axis: int | None = None, lanes: int = 0, max_inflight_reduce: int = 1,
                  prefetch_depth: int = 1, prefetch_bytes_max: int = 0, unordered: bool = False, order_guard_steps: int = 3,
-                 timeout: float | None = None) -> None:
+                 timeout: float | None = None, settle: Callable[[], None] | None = None) -> None:
         shard = -1 if shard_axis is None else shard_axis
         fields = {"mesh": mesh._handle, "shard_axis": shard, "replicate_axis": -1 if replicate_axis is None else replicate_axis,
                   "lanes": lanes, "max_inflight_reduce": max_inflight_reduce, "prefetch_depth": prefetch_depth or -1,
@@ -55,6 +57,7 @@ class Hsdp:
         self._handle: Any = native.shw_hsdp_create((context or shared())._handle, fields)
         self.mesh = mesh
         self.device = device
+        self._settle = settle
         self.units: list[Unit] = []
 
     def unit(self, name: str, *, param_dtype: str | None = None, reduce_dtype: str | None = None, output_dtype: str | None = None,
@@ -87,12 +90,14 @@ class Hsdp:
     def step_event(self) -> None:
         """Parameters of the shards have changed, and what wrote them has ended: what was gathered before is of no use. Shards of a
         unit that is being gathered stay as they are, so a host that may have asked for that calls this before the change, too."""
+        self._hand_over()
         native.shw_hsdp_step_event(self._handle, 0)
         self._forget_taken()
 
     def reset(self) -> None:
         """Recovery, on all ranks: gives up what is under way, drops all gradients and what was gathered. After a failure the mesh
         needs new communicators first."""
+        self._hand_over()
         native.shw_hsdp_reset(self._handle)
         self._forget_taken()
 
@@ -103,10 +108,12 @@ class Hsdp:
 
     def scale_grads(self, factor: float) -> None:
         """Multiplies all gradients of the shards."""
+        self._hand_over()
         native.shw_hsdp_scale_grads(self._handle, factor)
 
     def zero_grads(self) -> None:
         """Drops all gradients of the shards."""
+        self._hand_over()
         native.shw_hsdp_zero_grads(self._handle)
 
     def set(self, **values: Any) -> None:
@@ -144,7 +151,13 @@ class Hsdp:
 
     def _wait(self, call: Callable[..., Any], *args: Any) -> Any:
         """A call that may wait for other ranks."""
+        self._hand_over()
         return waiting(self.mesh._cancel, call, *args)
+
+    def _hand_over(self) -> None:
+        """What the host has put on streams has ended."""
+        if self._settle is not None:
+            self._settle()
 
     def _forget_taken(self) -> None:
         for unit in self.units:

@@ -113,6 +113,7 @@ class Unit:
         """Adds all or none; they are numbered from 0 in the order in which they are added. InvalidArgumentError naming the
         parameter."""
         columns, rules = described(params)
+        self._owner._hand_over()
         native.shw_py_hsdp_add_params(self._handle, columns, rules)
         self._given.append(columns)
 
@@ -165,7 +166,7 @@ class Unit:
     def unshard(self, async_op: bool = False) -> Work | None:
         """Gathers; with `async_op` the gather is under way, and waiting for the work makes the unit "unsharded". The shards of
         all ranks stay as they are until then."""
-        work = Work(self._owner._wait(native.shw_hsdp_unit_unshard, self._handle), self)
+        work = Work(self._owner._wait(native.shw_hsdp_unit_unshard, self._handle), self, self._owner._settle)
         if async_op:
             return work
         work.wait()
@@ -186,13 +187,14 @@ class Unit:
         columns = native.shw_py_columns(False, None)
         for index, grad in zip(indices, grads, strict=True):
             _add_tensor(columns, f"gradient of parameter {index}", grad)
+        self._owner._hand_over()
         native.shw_py_hsdp_add_grads(self._handle, list(indices), columns, take)
         if take:
             self._taken.append(columns)
 
     def reduce(self, async_op: bool = False) -> Work | None:
         """Packs what was handed in, reshards, and reduces into the gradient of the shard."""
-        work = Work(self._owner._wait(native.shw_hsdp_unit_reduce, self._handle), self)
+        work = Work(self._owner._wait(native.shw_hsdp_unit_reduce, self._handle), self, self._owner._settle)
         if async_op:
             return work
         work.wait()

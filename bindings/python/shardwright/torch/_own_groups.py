@@ -18,6 +18,7 @@ from ..errors import UnavailableError
 from ._rendezvous import rendezvous
 from ._side import DEFAULT_SECONDS, default_store
 
+_PREFIX = "shardwright/"
 _made: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[tuple[int, ...], dist.ProcessGroup]] = weakref.WeakKeyDictionary()
 
 
@@ -31,6 +32,11 @@ def group_of(ranks: Sequence[int], seconds: float | None = None) -> dist.Process
     return known[key]
 
 
+def is_own(group: dist.ProcessGroup) -> bool:
+    """Whether it was made here."""
+    return group.group_name.startswith(_PREFIX)
+
+
 def _new_group(ranks: tuple[int, ...], seconds: float) -> dist.ProcessGroup:
     rank = ranks.index(dist.get_rank())
     place = f"shardwright/ranks/{hashlib.sha256(repr(ranks).encode()).hexdigest()[:32]}"
@@ -39,7 +45,7 @@ def _new_group(ranks: tuple[int, ...], seconds: float) -> dist.ProcessGroup:
         number, _ = rendezvous(default_store(), place, rank, len(ranks), seconds)
         # new_group without its first step, which counts calls that other ranks did not make, and its last one, where all meet.
         made, _ = c10d._new_process_group_helper(len(ranks), rank, list(ranks), "gloo", c10d._get_default_store(),
-                                                 dist.GroupName(f"shardwright/{number}"),
+                                                 dist.GroupName(f"{_PREFIX}{number}"),
                                                  timeout=datetime.timedelta(seconds=seconds))
     except dist.DistError as e:
         raise UnavailableError(f"rank {dist.get_rank()}: no process group of the ranks {list(ranks)} could be made: {e}",

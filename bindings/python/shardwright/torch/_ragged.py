@@ -63,15 +63,16 @@ class RaggedTensor(torch.Tensor):
         """The whole tensor. Collective over the shard axis."""
         if self.shard_axis is None:
             return self._local_tensor.clone()
-        group = self.device_mesh.get_group(self.shard_axis)
-        mine = torch.tensor(self.rows)
+        group, kind = self.device_mesh.get_group(self.shard_axis), self.device_mesh.device_type
+        mine = torch.tensor(self.rows, device=kind)
         dist.all_gather(all_rows := [torch.empty_like(mine) for _ in range(group.size())], mine, group=group)
         bounds = [(int(first), int(last)) for first, last in all_rows]
         longest = max(last - first for first, last in bounds)
-        padded = self._local_tensor.new_zeros((longest, *self.shape[1:]))
+        # On the kind of device that the group is for, also where the rows lie with the host.
+        padded = self._local_tensor.new_zeros((longest, *self.shape[1:]), device=kind)
         padded[:self._local_tensor.size(0)] = self._local_tensor.detach()
         dist.all_gather(parts := [torch.empty_like(padded) for _ in bounds], padded, group=group)
-        return torch.cat([part[:last - first] for part, (first, last) in zip(parts, bounds, strict=True)])
+        return torch.cat([part[:last - first] for part, (first, last) in zip(parts, bounds, strict=True)]).to(self._local_tensor.device)
 
     def part_of(self, whole: torch.Tensor) -> torch.Tensor:
         """The rows of this rank of a whole tensor; a view."""
@@ -216,11 +217,12 @@ def _norm(tensor: torch.Tensor, order: float, dtype: torch.dtype | None) -> torc
         return found
     if math.isinf(order) and order < 0 and local.numel() == 0:
         found.fill_(math.inf)
-    group = tensor.device_mesh.get_group(tensor.shard_axis)
+    group, home = tensor.device_mesh.get_group(tensor.shard_axis), found.device
+    found = found.to(tensor.device_mesh.device_type)
     if math.isinf(order):
         dist.all_reduce(found, dist.ReduceOp.MAX if order > 0 else dist.ReduceOp.MIN, group=group)
-        return found
+        return found.to(home)
     if order != 0:
         found.pow_(order)
     dist.all_reduce(found, group=group)
-    return found if order == 0 else found.pow_(1 / order)
+    return (found if order == 0 else found.pow_(1 / order)).to(home)

@@ -56,7 +56,8 @@ class TorchContext:
             # All of a mesh's ranks are no neighbours: their units reshard.
             mesh = ContextMesh(each, {size for size in secondary if size < each.shard_size}, apart, options.timeout)
             self._meshes.append(mesh)
-            self.cores.append(Hsdp(mesh.mesh, shard_axis=each.shard_axis, replicate_axis=each.replicate_axis,
+            self.cores.append(Hsdp(mesh.mesh, device=each.device.library, settle=each.device.settle, shard_axis=each.shard_axis,
+                                   replicate_axis=each.replicate_axis, unordered=not mesh.sums_in_order,
                                    prefetch_depth=options.prefetch_depth, timeout=options.timeout))
         for unit in self.units:
             unit.attach(list(zip(places, self.cores, strict=True)))

@@ -70,6 +70,7 @@ def _pre_forward(state: ModuleState, args: Any, kwargs: Any) -> Any:
     state.runs = True
     if begins:
         context.begin_forward()
+        args, kwargs = state.unit.place.device.inputs((args, kwargs))
     policy = state.unit.policy
     if policy.cast_forward_inputs:
         args, kwargs = _cast((args, kwargs), policy.param_dtype)

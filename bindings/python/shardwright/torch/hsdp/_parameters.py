@@ -26,7 +26,7 @@ _TAKEN = "_shardwright_taken_as"  # of a parameter that a unit has replaced, and
 class ManagedParameter:
     """One parameter and every place of modules that refers to it."""
 
-    def __init__(self, name: str, param: nn.Parameter, place: Place, shard_dim: int | None) -> None:
+    def __init__(self, name: str, param: nn.Parameter, place: Place, shard_dim: int | None, offloads: bool) -> None:
         self.name = name
         self.aliases: list[str] = []
         self.owners: list[tuple[nn.Module, str]] = []
@@ -36,9 +36,10 @@ class ManagedParameter:
         self._place = place
         self.ragged_begin = place.begin if isinstance(place, RaggedPlace) else None  # first row of this rank, where no rule says it
         self.place = place.data_place  # of data parallelism alone
+        self.home = self.place.device.home(offloads)  # where its shard lies
         gathered = _of_this_rank(param)
         self.gathered_shape = gathered.shape  # of what gathers make, which is a part where tensor parallelism cuts
-        local = place.part(gathered, shard_dim).clone(memory_format=torch.contiguous_format)
+        local = copied_to(self.home, place.part(gathered, shard_dim))
         self.sharded = nn.Parameter(place.tensor(local, shard_dim, param.shape), requires_grad=param.requires_grad)
         self.whole: nn.Parameter | None = None
         self.memory = torch.empty(0)  # of the whole parameter
@@ -64,6 +65,9 @@ class ManagedParameter:
             setattr(found, _TAKEN, getattr(self.sharded, _TAKEN, self.name))
             self.sharded = found
             self.show(whole=False)
+        if not self.local.is_meta and self.local.device != self.home:
+            raise InvalidArgumentError(f"the shard of parameter {self.name} lies on {self.local.device}, where the host has put it; it "
+                                       f"must lie on {self.home}", {"parameter": self.name})
         if self.whole is not None and self.local.dtype != self.dtype:
             raise InvalidArgumentError(f"parameter {self.name} has become {self.local.dtype} and was {self.dtype}: dtypes are those "
                                        "of the first forward", {"parameter": self.name})
@@ -82,7 +86,8 @@ class ManagedParameter:
 
     def make_whole(self) -> None:
         """A whole parameter without memory."""
-        tensor = torch.empty(self.gathered_shape, dtype=self.cast_dtype or self.dtype if self.dtype.is_floating_point else self.dtype)
+        dtype = self.cast_dtype or self.dtype if self.dtype.is_floating_point else self.dtype
+        tensor = torch.empty(self.gathered_shape, dtype=dtype, device=self.place.device.device)
         tensor.untyped_storage().resize_(0)
         self.whole = nn.Parameter(self._place.whole(tensor), requires_grad=self.sharded.requires_grad)
         self.memory = _of_this_rank(self.whole)
@@ -136,6 +141,20 @@ class ManagedParameter:
             self.whole.grad = None
 
 
+def copied_to(device: torch.device, tensor: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy; one that has no memory stays where it is."""
+    return tensor.to(tensor.device if tensor.is_meta else device, copy=True, memory_format=torch.contiguous_format)
+
+
+def move_buffers(modules: Iterable[nn.Module], device: torch.device, taken: Callable[[nn.Module], bool]) -> None:
+    """Buffers below the modules that no unit inside them has, as fully_shard of torch moves them."""
+    for root in modules:
+        for _, module in _own_modules("", root, taken):
+            for each in module._buffers.values():
+                if each is not None and not each.is_meta and each.device != device and not isinstance(each, DTensor):
+                    each.data = each.to(device)
+
+
 def is_sharded(param: nn.Parameter) -> bool:
     """Whether it is the shard of a unit."""
     return isinstance(param, (DTensor, RaggedTensor)) and hasattr(param, _TAKEN)
@@ -155,10 +174,10 @@ class _Found:
 def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken: Callable[[nn.Module], bool],
                        ignored: set[nn.Parameter], replicated: set[nn.Parameter], threshold: int,
                        placement_fn: PlacementFn | None, policy: MixedPrecisionPolicy, ragged: bool = False,
-                       fused: bool = True) -> list[ManagedParameter]:
+                       fused: bool = True, offloads: bool = False) -> list[ManagedParameter]:
     """All parameters below the modules that no unit inside them has, one for each tensor; those in `replicated` or of less than
     `threshold` bytes are whole on each rank. Those modules refer to the sharded parameters afterwards. ragged: cut by the layout
-    of the unit; fused: one gather for all parameters of a dtype."""
+    of the unit; fused: one gather for all parameters of a dtype; offloads: shards lie with the host."""
     found: dict[nn.Parameter, _Found] = {}
     for root in modules:
         for prefix, module in _own_modules("", root, taken):
@@ -178,14 +197,14 @@ def managed_parameters(modules: Iterable[nn.Module], place: MeshPlace, *, taken:
     all_found = list(found.values())
     places = _ragged_places(all_found, place, policy, fused) if ragged else [
         _place_for(each.name, each.param, each.place) for each in all_found]
-    made = [_managed(each, own_place) for each, own_place in zip(all_found, places, strict=True)]
+    made = [_managed(each, own_place, offloads) for each, own_place in zip(all_found, places, strict=True)]
     for each in made:
         each.show(whole=False)
     return made
 
 
-def _managed(found: _Found, place: Place) -> ManagedParameter:
-    made = ManagedParameter(found.name, found.param, place, found.shard_dim)
+def _managed(found: _Found, place: Place, offloads: bool) -> ManagedParameter:
+    made = ManagedParameter(found.name, found.param, place, found.shard_dim, offloads)
     made.cast_dtype, made.aliases, made.owners = found.cast_dtype, found.aliases, found.owners
     setattr(found.param, _TAKEN, found.path)
     setattr(made.sharded, _TAKEN, found.path)
@@ -281,7 +300,7 @@ def _placed(name: str, param: nn.Parameter, place: MeshPlace, placement_fn: Plac
     if len(given) != 2 or not isinstance(given[1], (DeviceMesh, Mesh)):
         raise InvalidArgumentError(f"shard_placement_fn gives {given!r} for {name}; it must be None, a Shard, or one and its mesh",
                                    {"parameter": name})
-    own = place_of(given[1], None)
+    own = place_of(given[1], None, place.device.device)
     return _dimension(name, param, own, given[0]), own
 
 

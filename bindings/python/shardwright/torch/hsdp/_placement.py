@@ -13,10 +13,11 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from ...errors import InvalidArgumentError
 from ...hsdp import Communicator, Mesh
-from .._choice import communicator_over
 from .._own_groups import group_of
+from ._dtensors import dtensor_of
+from ._unit_device import UnitDevice, default_kind, unit_device
 
-_device_meshes: weakref.WeakKeyDictionary[Mesh, DeviceMesh] = weakref.WeakKeyDictionary()
+_device_meshes: weakref.WeakKeyDictionary[Mesh, dict[str, DeviceMesh]] = weakref.WeakKeyDictionary()  # by kinds of devices
 
 
 class NamedAxes(NamedTuple):
@@ -28,15 +29,15 @@ class NamedAxes(NamedTuple):
 
 
 class MeshPlace:
-    """A mesh of one axis (shards), or of two (replicas, shards); `shards=False`: of one axis, of replicas."""
+    """A mesh of one axis (shards), or of two (replicas, shards), and where its units live; `shards=False`: of one axis, of
+    replicas."""
 
-    def __init__(self, mesh: DeviceMesh, shards: bool = True, named: NamedAxes | None = None) -> None:
+    def __init__(self, mesh: DeviceMesh, device: UnitDevice, shards: bool = True, named: NamedAxes | None = None) -> None:
         if mesh.ndim not in (1, 2):
             raise ValueError(f"fully_shard takes a mesh of 1 or 2 dimensions, found {mesh.ndim}: {mesh}")
-        if mesh.device_type != "cpu":
-            raise NotImplementedError(f"fully_shard runs on the CPU, found a mesh of {mesh.device_type}")
         _check_order(mesh.mesh)
         self.mesh = mesh
+        self.device = device
         self.named = named  # a larger mesh of which it has axes
         self.shard_axis = mesh.ndim - 1 if shards else None
         self.replicate_axis = 0 if mesh.ndim == 2 or not shards else None
@@ -50,7 +51,8 @@ class MeshPlace:
 
     def is_like(self, other: MeshPlace) -> bool:
         """Whether ranks share parameters alike."""
-        return self.mesh == other.mesh and self.shard_axis == other.shard_axis
+        return (self.mesh == other.mesh and self.shard_axis == other.shard_axis and
+                self.device.device == other.device.device)
 
     def placements(self, shard_dim: int | None) -> tuple[Any, ...]:
         """Of a DTensor that is cut along a dimension; None: whole on each rank."""
@@ -68,7 +70,7 @@ class MeshPlace:
     def tensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The tensor of that global shape of which `local` is this rank's part."""
         stride = torch.empty(shape, device="meta").stride()
-        return DTensor.from_local(local, self.mesh, self.placements(shard_dim), run_check=False, shape=shape, stride=stride)
+        return dtensor_of(local, self.mesh, self.placements(shard_dim), shape, stride)
 
     def part(self, whole: torch.Tensor, shard_dim: int | None) -> torch.Tensor:
         """This rank's part of a whole tensor, cut as torch.chunk cuts; a view."""
@@ -108,6 +110,8 @@ class ContextMesh:
         self._reduces_apart = reduces_apart
         self._timeout = timeout
         self._communicators: list[Communicator] = []
+        self._transport = place.device.transport(place.mesh)
+        self.sums_in_order = self._transport.in_order
         ranks = place.mesh.mesh.flatten().tolist()
         self.mesh = Mesh(tuple(place.mesh.mesh.shape), rank=dist.get_rank(), ranks=ranks)
         self._secondary = {size: _neighbours(place, size) for size in sorted(secondary)}
@@ -132,7 +136,7 @@ class ContextMesh:
             each.abort(message)
 
     def _over(self, group: dist.ProcessGroup, use: str) -> Communicator:
-        made = communicator_over(group, use, self._timeout)
+        made = self._transport.open(group, use, self._timeout)
         self._communicators.append(made)
         return made
 
@@ -143,35 +147,37 @@ def _neighbours(place: MeshPlace, size: int) -> dist.ProcessGroup:
     return group_of(next(each for each in all_groups if dist.get_rank() in each))
 
 
-def whole_world() -> DeviceMesh:
-    """One axis over all ranks."""
-    return init_device_mesh("cpu", (dist.get_world_size(),))
-
-
-def place_of(mesh: DeviceMesh | Mesh | None, dims: Any) -> MeshPlace:
-    """How ranks share parameters, of what a host gives as `mesh` and `dp_mesh_dims`. Collective where it makes groups.
-    InvalidArgumentError naming what is wrong."""
+def place_of(mesh: DeviceMesh | Mesh | None, dims: Any, device: torch.device | None = None) -> MeshPlace:
+    """How ranks share parameters and where, of what a host gives as `mesh`, `dp_mesh_dims` and `device`. Collective where it makes
+    groups. InvalidArgumentError naming what is wrong, UnavailableError what is missing for a device."""
     if mesh is not None and not isinstance(mesh, (DeviceMesh, Mesh)):
         raise InvalidArgumentError(f"mesh is {mesh!r}; it must be a DeviceMesh, a shardwright.hsdp.Mesh or None")
-    if dims is None:
-        return MeshPlace(whole_world() if mesh is None else _device_mesh(mesh))
-    if mesh is None:
+    if mesh is None and dims is not None:
         raise InvalidArgumentError("dp_mesh_dims names axes of a mesh, and there is no mesh")
-    return _named_place(_device_mesh(mesh), dims)
+    kind = mesh.device_type if isinstance(mesh, DeviceMesh) else default_kind() if device is None else device.type
+    if device is not None and device.type != kind:
+        raise InvalidArgumentError(f"device is {device}, and the mesh is one of {kind}: units live on the device of their mesh",
+                                   {"parameter": "device"})
+    where = unit_device(kind, None if device is None else device.index)
+    found = _device_mesh(mesh, kind)
+    return MeshPlace(found, where) if dims is None else _named_place(found, where, dims)
 
 
-def _device_mesh(mesh: DeviceMesh | Mesh) -> DeviceMesh:
-    """The same DeviceMesh for the same Mesh, so that units which were given one Mesh share one."""
+def _device_mesh(mesh: DeviceMesh | Mesh | None, kind: str) -> DeviceMesh:
+    """The same DeviceMesh for the same Mesh, so that units which were given one Mesh share one; None = one axis over all ranks."""
+    if mesh is None:
+        return init_device_mesh(kind, (dist.get_world_size(),))
     if isinstance(mesh, DeviceMesh):
         return mesh
-    if mesh not in _device_meshes:
+    made = _device_meshes.setdefault(mesh, {})
+    if kind not in made:
         ranks = torch.tensor(mesh.ranks).reshape(mesh.shape)
         _check_order(ranks)
-        _device_meshes[mesh] = _over_own_groups(ranks, mesh.names)
-    return _device_meshes[mesh]
+        made[kind] = _over_own_groups(ranks, mesh.names, kind)
+    return made[kind]
 
 
-def _over_own_groups(ranks: torch.Tensor, names: tuple[str, ...] | None) -> DeviceMesh:
+def _over_own_groups(ranks: torch.Tensor, names: tuple[str, ...] | None, kind: str) -> DeviceMesh:
     """Collective over its ranks alone, where DeviceMesh itself asks all of the world."""
     place = (ranks == dist.get_rank()).nonzero()[0].tolist()
     groups = []
@@ -179,8 +185,8 @@ def _over_own_groups(ranks: torch.Tensor, names: tuple[str, ...] | None) -> Devi
         line = ranks[tuple(slice(None) if each == axis else index for each, index in enumerate(place))]
         groups.append(group_of(line.tolist()))
     if len(groups) == 1:
-        return DeviceMesh.from_group(groups[0], "cpu", mesh_dim_names=names)
-    return DeviceMesh.from_group(groups, "cpu", ranks, mesh_dim_names=names or tuple(f"axis{axis}" for axis in range(ranks.ndim)))
+        return DeviceMesh.from_group(groups[0], kind, mesh_dim_names=names)
+    return DeviceMesh.from_group(groups, kind, ranks, mesh_dim_names=names or tuple(f"axis{axis}" for axis in range(ranks.ndim)))
 
 
 def _check_order(ranks: torch.Tensor) -> None:
@@ -192,7 +198,7 @@ def _check_order(ranks: torch.Tensor) -> None:
                                        "do along each axis")
 
 
-def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
+def _named_place(mesh: DeviceMesh, device: UnitDevice, dims: Any) -> MeshPlace:
     shards, replicas = _axis_names(dims, "shard"), _axis_names(dims, "replicate")
     known = mesh.mesh_dim_names or ()
     for name in (*shards, *replicas):
@@ -202,10 +208,11 @@ def _named_place(mesh: DeviceMesh, dims: Any) -> MeshPlace:
         raise InvalidArgumentError(f"dp_mesh_dims is {dims!r}; it must name axes, each once")
     named = NamedAxes(mesh, shards, replicas)
     if not shards:
-        return MeshPlace(_as_one_axis(mesh, replicas), shards=False, named=named)
+        return MeshPlace(_as_one_axis(mesh, replicas), device, shards=False, named=named)
     if not replicas:
-        return MeshPlace(_as_one_axis(mesh, shards), named=named)
-    return MeshPlace(DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)]), named=named)
+        return MeshPlace(_as_one_axis(mesh, shards), device, named=named)
+    both = DeviceMesh._concatenate([_as_one_axis(mesh, replicas), _as_one_axis(mesh, shards)])
+    return MeshPlace(both, device, named=named)
 
 
 def _axis_names(dims: Any, role: str) -> tuple[str, ...]:

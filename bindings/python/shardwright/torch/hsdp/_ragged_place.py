@@ -65,7 +65,7 @@ def ragged_places(params: Sequence[RaggedParam], place: MeshPlace, options: Any)
         return [RaggedPlace(place, 0, each.shape[0]) for each in params]
     mesh = hsdp.Mesh((place.shard_size,), rank=place.shard_rank)
     mesh.set_communicator(0, hsdp.fake_communicator(place.shard_rank, place.shard_size))
-    with hsdp.Hsdp(mesh, order_guard_steps=0) as stand_in:
+    with hsdp.Hsdp(mesh, settle=place.device.settle, order_guard_steps=0) as stand_in:
         unit = stand_in.unit("layout", layout="ragged", host_memory=True, **options)
         unit.add_params([hsdp.Param(str(number), shape=each.shape, dtype=each.dtype, replicate=each.replicate)
                          for number, each in enumerate(params)])

@@ -12,6 +12,8 @@ from torch.distributed.tensor.placement_types import _StridedShard
 
 from ...errors import InvalidArgumentError
 from .._ragged import RaggedTensor
+from ._dtensors import dtensor_of
+from ._parameters import ManagedParameter
 from ._placement import part_of
 from ._unit import TorchUnit
 
@@ -31,11 +33,15 @@ def _convert(module: nn.Module, unit: TorchUnit, values: dict[str, Any], prefix:
             path = paths.get(owner)
             key = None if path is None else f"{prefix}{path}.{attribute}" if path else f"{prefix}{attribute}"
             if key in values:
-                values[key] = _value_for(key, param.sharded, values[key])
+                values[key] = _value_for(key, param, values[key])
 
 
-def _value_for(name: str, target: Any, value: Any) -> Any:
-    """The value as a DTensor like the target."""
+def _value_for(name: str, param: ManagedParameter, value: Any) -> Any:
+    """The value as a DTensor like the shard, where the shard lies."""
+    target: Any = param.sharded
+    if isinstance(value, torch.Tensor) and not value.is_meta and value.device != param.home:
+        value = value.to(param.home) if not isinstance(value, DTensor) else dtensor_of(
+            value._local_tensor.to(param.home), value.device_mesh, value.placements, value.shape, value.stride())
     if isinstance(target, RaggedTensor) and isinstance(value, torch.Tensor):
         return _ragged_for(name, target, value)
     if not isinstance(target, DTensor) or not isinstance(value, torch.Tensor):
@@ -77,8 +83,7 @@ def _is_whole(value: DTensor) -> bool:
 
 
 def _like(target: DTensor, local: torch.Tensor) -> DTensor:
-    return DTensor.from_local(local, target.device_mesh, target.placements, run_check=False, shape=target.shape,
-                              stride=target.stride())
+    return dtensor_of(local, target.device_mesh, target.placements, target.shape, target.stride())
 
 
 def _local_of(name: str, target: DTensor, value: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.placement_types import _StridedShard
 
 from ...errors import InvalidArgumentError
+from ._dtensors import dtensor_of
 from ._placement import MeshPlace
 
 
@@ -55,7 +56,7 @@ class TensorParallelPlace:
 
     def tensor(self, local: torch.Tensor, shard_dim: int | None, shape: torch.Size) -> DTensor:
         """The parameter of which `local` is this rank's shard."""
-        return DTensor.from_local(local, self._both, self.placements(shard_dim), run_check=False, shape=shape, stride=self._stride)
+        return dtensor_of(local, self._both, self.placements(shard_dim), shape, self._stride)
 
     def part(self, whole: torch.Tensor, shard_dim: int | None) -> torch.Tensor:
         """This rank's shard of the part that it has by tensor parallelism; a view."""

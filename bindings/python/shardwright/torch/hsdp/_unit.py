@@ -42,12 +42,13 @@ class TorchUnit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules: list[nn.Module], params: list[ManagedParameter], place: MeshPlace, policy: MixedPrecisionPolicy,
-                 reshard_after_forward: bool | int | None, fused: bool, layout: str = "row") -> None:
+                 reshard_after_forward: bool | int | None, fused: bool, layout: str = "row", offloads: bool = False) -> None:
         self.modules, self.params, self.place, self.policy = modules, params, place, policy
         self.name = type(modules[0]).__name__
         self.reshard_after_forward = reshard_after_forward
         self._fused = fused  # one gather for all parameters of a dtype
         self._layout = layout
+        self._offloads = offloads  # shards lie with the host
         self.settings: dict[str, Any] = {}  # to be set once there is a context
         self._prefetch: dict[str, list[TorchUnit]] = {}  # likewise
         self._model: list[TorchUnit] = []
@@ -89,7 +90,7 @@ class TorchUnit:
             policy = True
         self._group_policy = policy
         unit = context.unit(self.name, **unit_dtypes(self.policy, cast), layout=self._layout, reshard_after_forward=policy,
-                            host_memory=True)
+                            offload=self._offloads, host_memory=True)
         unit.add_params([hsdp.Param(each.name, shape=tuple(each.gathered_shape), dtype=dtype_name(each.dtype),
                                     shard_dim=each.shard_dim or 0, replicate=each.shard_dim is None,
                                     frozen=not each.sharded.requires_grad, aliases=each.aliases) for each in params])
@@ -259,7 +260,7 @@ class TorchUnit:
         main = torch.float32 if self.policy.apply_grad_on_fp32_main_grad else None
         attribute = "main_grad" if self.policy.apply_grad_on_fp32_main_grad else "grad"
         found = [(self.params[index], from_dlpack(self.core.grad(index)) if 0 not in shape else
-                  torch.zeros(shape, dtype=main or self.params[index].dtype))
+                  torch.zeros(shape, dtype=main or self.params[index].dtype, device=self.params[index].home))
                  for index, (address, shape, *_) in enumerate(self.core.views("grad")) if address != 0]
         if self.all_reduce_hook is not None:
             self._change(self.all_reduce_hook, [local for _, local in found])

@@ -15,7 +15,7 @@ from ...errors import InvalidArgumentError
 from ...hsdp import Mesh
 from ._context import ContextOptions
 from ._hooks import forward_method, install
-from ._parameters import ManagedParameter, PlacementFn, is_sharded, managed_parameters
+from ._parameters import ManagedParameter, PlacementFn, is_sharded, managed_parameters, move_buffers
 from ._placement import place_of
 from ._state import ModuleState, remember, state_of
 from ._state_dict_hooks import install_state_dict_hooks
@@ -39,7 +39,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
     module, whose class is `HSDP<Class>` afterwards.
 
     Args:
-        mesh: a DeviceMesh of the CPU with one axis (shards) or two (replicas, shards); None = one axis over all ranks. A
+        mesh: a DeviceMesh of the CPU or of GPUs with one axis (shards) or two (replicas, shards); None = one axis over all ranks. A
             shardwright.hsdp.Mesh stands for the DeviceMesh of its ranks; its communicators are not used.
         dp_mesh_dims: names of the axes of a larger mesh that shard and that replicate; several of a kind count as one axis.
         reshard_after_forward: True frees parameters after forward; False keeps them for backward; None = True, but not for the
@@ -48,9 +48,10 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         shard_placement_fn: gives a Shard for each parameter, or None for Shard(0), or a Shard and the mesh over which this parameter is
             sharded and its gradient averaged. Only the first dimension may be uneven.
         mp_policy: dtypes, None = as stored.
-        offload_policy: CPUOffloadPolicy, or None.
-        ignored_params: not sharded and not touched.
-        device: None or the CPU.
+        offload_policy: CPUOffloadPolicy: shards and their gradients lie in memory of the host; or None.
+        ignored_params: not sharded, not moved and not touched.
+        device: where units live: of the kind that the mesh is of, "cuda:1" = the GPU of that number. None = the kind of the mesh, of
+            GPUs torch's current one; without a mesh GPUs where there are some and the default process group has NCCL, else the CPU.
         replicate_params: whole on each rank, gradients summed over all.
         comm_fusion: False: one gather and one reduction for each parameter, in place of one for all.
         layout: "row", as FSDP2 cuts, or "ragged": all parameters are one range of rows that is cut evenly, so that gradients and
@@ -58,21 +59,24 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
         timeout: seconds of each collective, None = 1,800. The root's counts.
-    Raises InvalidArgumentError (a ValueError) naming the module or parameter, NotImplementedError for what is not there.
+    Parameters and buffers are moved to where units live. Raises InvalidArgumentError (a ValueError) naming the module or parameter,
+    NotImplementedError for what is not there, UnavailableError naming what is missing to use a GPU.
     """
     modules = _checked_modules(module)
-    place = place_of(mesh, dp_mesh_dims)
+    place = place_of(mesh, dp_mesh_dims, None if device is None else torch.device(device))
     policy = mp_policy if mp_policy is not None else MixedPrecisionPolicy()
-    _check_options(policy, offload_policy, device, layout)
+    offloads = isinstance(offload_policy, CPUOffloadPolicy)
+    _check_options(policy, offload_policy, layout)
     if not isinstance(comm_fusion, bool):
         raise InvalidArgumentError(f"comm_fusion is {comm_fusion!r}; it must be True or False")
     _check_numbers(prefetch_depth=prefetch_depth, threshold=threshold)
     resharding = _policy_of(reshard_after_forward, place.shard_size)
-    params = managed_parameters(modules, place, taken=lambda each: state_of(each) is not None, ignored=set(ignored_params or ()),
+    params = managed_parameters(modules, place, taken=_is_taken, ignored=set(ignored_params or ()),
                                 replicated=set(replicate_params or ()), threshold=threshold, placement_fn=shard_placement_fn,
-                                policy=policy, ragged=layout == "ragged", fused=comm_fusion)
+                                policy=policy, ragged=layout == "ragged", fused=comm_fusion, offloads=offloads)
     _check_policy(resharding, params)
-    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion, layout)
+    move_buffers(modules, place.device.device, _is_taken)
+    unit = TorchUnit(modules, params, place, policy, resharding, comm_fusion, layout, offloads)
     for each in modules:
         state = ModuleState(each, unit, ContextOptions(timeout, prefetch_depth))
         remember(each, state)
@@ -105,6 +109,10 @@ def share_comm_ctx(modules: Sequence[nn.Module]) -> None:
                                        f"{type(modules[0]).__name__} over {first.unit.place.mesh}: they share nothing")
 
 
+def _is_taken(module: nn.Module) -> bool:
+    return state_of(module) is not None
+
+
 def _checked_modules(module: Any) -> list[nn.Module]:
     modules = module if isinstance(module, list) else [module]
     if not modules or not all(isinstance(each, nn.Module) for each in modules):
@@ -123,13 +131,11 @@ def _checked_modules(module: Any) -> list[nn.Module]:
     return modules
 
 
-def _check_options(policy: Any, offload: Any, device: Any, layout: str) -> None:
+def _check_options(policy: Any, offload: Any, layout: str) -> None:
     if not isinstance(policy, MixedPrecisionPolicy):
         raise InvalidArgumentError(f"mp_policy is {policy!r}, not a MixedPrecisionPolicy")
     if offload is not None and not isinstance(offload, (OffloadPolicy, CPUOffloadPolicy)):
         raise InvalidArgumentError(f"offload_policy is {offload!r}, not an OffloadPolicy")
-    if device is not None and torch.device(device).type != "cpu":
-        raise NotImplementedError(f"fully_shard runs on the CPU, found device {device}")
     if layout not in ("row", "ragged"):
         raise InvalidArgumentError(f"layout is {layout!r}; it must be 'row' or 'ragged'")
 

@@ -148,7 +148,7 @@ class HSDPModule:
         summed over the shard axis and before they become gradients of the parameters; what the hook leaves there is taken. For
         replicas that the mesh does not know. InvalidArgumentError on a mesh that has replicas, or with a stream."""
         if stream is not None:
-            raise InvalidArgumentError("there are no streams on the CPU")
+            raise InvalidArgumentError("there are no streams on the CPU, and on a GPU the hook runs on torch's current one")
         if _own(self).unit.place.replicate_axis is not None:
             raise InvalidArgumentError("the mesh of this module has replicas, over which gradients are summed already")
         _own(self).unit.all_reduce_hook = hook
@@ -170,9 +170,10 @@ class HSDPModule:
         return None
 
     def set_post_optim_event(self, event: Any) -> None:
-        """For devices with streams; on the CPU an optimizer has ended when it returns."""
+        """On a GPU: an optimizer on a stream of its own has ended with this event, recorded before the call; what follows on the
+        current stream comes behind it. On the CPU an optimizer has ended when it returns."""
         if event is not None:
-            raise NotImplementedError("there are no events on the CPU")
+            _own(self).unit.place.device.wait_for(event)
 
     def set_custom_all_gather(self, comm: Any) -> None:
         """Not there."""

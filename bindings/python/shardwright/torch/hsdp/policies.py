@@ -43,11 +43,12 @@ class MixedPrecisionPolicy:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """Shards stay where the mesh computes."""
+    """Shards lie where the mesh computes."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """Shards stay in host memory; where the mesh is of the host, that is where they are."""
+    """Shards and their gradients lie in memory of the host, where optimizers step them; where the mesh is of the CPU, that is where they
+    are anyway. On GPUs that memory is pinned once the model has run forward, whatever `pin_memory` says."""
 
     pin_memory: bool = True
