@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -110,7 +111,8 @@ class Finder {
     if (is_of_directory || std::ranges::find(kPassedOver, name) != kPassedOver.end() ||
         (name == zarr::kHeaderName && !folder.empty()))
       return {};
-    if (parse_shard_name(file.name).has_value()) {
+    SHW_ASSIGN_OR_RETURN(const std::optional<ObjectKey> object, object_of_file(file.name));
+    if (object.has_value()) {
       found_.objects.push_back(number);
       return {};
     }

@@ -45,8 +45,8 @@ struct ZarrFiles {
 };
 
 // The failures of decode_header, naming the array; DATA_LOSS for chunks that lie outside of their
-// array, have another size than it says, or have no array; UNIMPLEMENTED for arrays of another
-// version; RESOURCE_EXHAUSTED above kMaxZarrFiles.
+// array, have another size than it says, or have no array, and for objects outside of their grid;
+// UNIMPLEMENTED for arrays of another version; RESOURCE_EXHAUSTED above kMaxZarrFiles.
 Result<ZarrFiles> find_zarr_files(const Location& location);
 
 }  // namespace shardwright::format::megatron
