@@ -161,7 +161,8 @@ Status SafetensorsGeneration::make(std::string_view generation, Existing existin
     return check_seen(parts_.keys.front());
   }
   if (existing == Existing::kGoOn)
-    SHW_RETURN_IF_ERROR(remove_in_flight(location_, index_key(location_), generation));
+    SHW_RETURN_IF_ERROR(
+        storage::remove_in_flight(*location_.storage, index_key(location_), generation));
   for (size_t f = 0; f < files_.size(); ++f) {
     std::string key = fmt::format("{}{:05}-of-{:05}{}", beginning_of(location_, generation), f + 1,
                                   files_.size(), kFileSuffix);
@@ -243,13 +244,12 @@ Status SafetensorsGeneration::encode(std::span<const plan::WriteResult>, int64_t
 }
 
 Result<std::unique_ptr<storage::StorageObject>> SafetensorsGeneration::open_commit() {
-  std::unique_ptr<storage::StorageObject> object = std::move(one_file_);
   if (!is_one_file(location_)) {
-    SHW_ASSIGN_OR_RETURN(
-        object, location_.storage->open(index_key(location_),
-                                        open_options(storage::OpenMode::kCreate, index_.size())));
-    SHW_RETURN_IF_ERROR(object->write_at(0, std::as_bytes(std::span(index_))));
+    return storage::write_uncommitted(*location_.storage, index_key(location_),
+                                      std::as_bytes(std::span(index_)),
+                                      open_options(storage::OpenMode::kCreate, index_.size()));
   }
+  std::unique_ptr<storage::StorageObject> object = std::move(one_file_);
   if (settings_.durable) SHW_RETURN_IF_ERROR(object->sync());
   return object;
 }
