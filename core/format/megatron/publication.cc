@@ -102,8 +102,7 @@ class Settling {
   }
 
   Status remove(std::string_view name) const {
-    Status removed = storage_.remove(key_of(name));
-    if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+    SHW_RETURN_IF_ERROR(storage_.remove(key_of(name)));
     return sync_names();
   }
 

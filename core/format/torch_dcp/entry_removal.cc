@@ -186,8 +186,7 @@ Status Removal::move_digests(const RemovalList& list, std::span<const std::byte>
 }
 
 Status Removal::remove(std::string_view name) const {
-  Status removed = storage_.remove(key_of(name));
-  return removed.code() == StatusCode::kNotFound ? Status() : removed;
+  return storage_.remove(key_of(name));
 }
 
 }  // namespace
