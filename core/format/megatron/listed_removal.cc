@@ -23,8 +23,7 @@ Result<std::string> listed_text(const Location& location) {
 }
 
 Status withdraw_list(const Location& location) {
-  SHW_RETURN_IF_ERROR(
-      location.storage->remove(storage::join_key(location.prefix, kIntegrityName)));
+  SHW_RETURN_IF_ERROR(location.storage->remove(storage::join_key(location.prefix, kIntegrityName)));
   return torch_dcp::sync_names(location);
 }
 
