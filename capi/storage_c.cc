@@ -45,10 +45,8 @@ Status put(storage::Storage& storage, const std::string& key, const PutArguments
   }
   OpenOptions options;
   options.mode = OpenMode::kCreate;
-  options.expected_bytes = arguments.bytes.size();
-  SHW_ASSIGN_OR_RETURN(auto object, storage.open(key, options));
-  if (!arguments.bytes.empty()) SHW_RETURN_IF_ERROR(object->write_at(0, arguments.bytes));
-  SHW_RETURN_IF_ERROR(object->sync());
+  SHW_ASSIGN_OR_RETURN(const auto object,
+                       storage::write_uncommitted(storage, key, arguments.bytes, options));
   SHW_RETURN_IF_ERROR(object->commit(arguments.condition, arguments.expected_version));
   return object->close();
 }

@@ -352,9 +352,10 @@ class HostStorage : public Storage {
   Status remove(std::string_view key) override {
     if (key.ends_with('/')) return {};  // prefixes are no things of their own here
     SHW_RETURN_IF_ERROR(storage::check_key(key));
-    return call_host(*host_, "remove", key, [&](shw_error** error) {
+    Status removed = call_host(*host_, "remove", key, [&](shw_error** error) {
       return host_->table.remove(host_->table.user, key.data(), key.size(), error);
     });
+    return removed.code() == StatusCode::kNotFound ? Status() : removed;  // it is not there
   }
 
   Result<uint64_t> free_space(std::string_view key) override {

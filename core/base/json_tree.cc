@@ -274,4 +274,17 @@ Status JsonValueView::wrong_key(std::string_view what) const {
   return wrong_at(tree_->source_, key_offset(), what);
 }
 
+Status JsonValueView::check_keys(std::string_view noun,
+                                 std::span<const std::string_view> known) const {
+  for (JsonValueView at = first(); at.exists(); at = at.next()) {
+    if (std::ranges::find(known, at.key()) != known.end()) continue;
+    std::string what = fmt::format("'{}' is no key of {}", escape_text(at.key(), 80), noun);
+    for (const std::string& nearest : nearest_names(at.key(), known, 1))
+      what += fmt::format("; did you mean '{}'?", nearest);
+    what += fmt::format(" (all keys: {})", fmt::join(known, ", "));
+    return at.wrong_key(what).with_detail("parameter", at.key());
+  }
+  return {};
+}
+
 }  // namespace shardwright

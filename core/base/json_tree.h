@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,9 @@ class JsonValueView {
   Status wrong(std::string_view what) const;
   Status wrong_key(std::string_view what) const;    // at the key
   Status unsupported(std::string_view what) const;  // UNIMPLEMENTED, else as wrong
+  // Fails as wrong_key, naming the nearest, unless every key of this object is a known one; detail
+  // parameter is the key. noun: "a mesh".
+  Status check_keys(std::string_view noun, std::span<const std::string_view> known) const;
 
  private:
   friend class JsonTree;

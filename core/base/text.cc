@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -128,6 +129,58 @@ std::optional<std::vector<std::byte>> from_hex(std::string_view text) {
     const auto low = hex_value(text[i + 1]);
     if (!high.has_value() || !low.has_value()) return std::nullopt;
     bytes.push_back(static_cast<std::byte>(static_cast<uint8_t>(*high * 16 + *low)));
+  }
+  return bytes;
+}
+
+namespace {
+
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr char kBase64Padding = '=';
+constexpr uint8_t kNoDigit = 0xFF;
+
+constexpr std::array<uint8_t, 256> base64_values() {
+  std::array<uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (size_t i = 0; i < kBase64Digits.size(); ++i)
+    values[static_cast<uint8_t>(kBase64Digits[i])] = static_cast<uint8_t>(i);
+  return values;
+}
+
+}  // namespace
+
+std::string to_base64(std::span<const std::byte> bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - at);
+    uint32_t group = 0;
+    for (size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < count ? std::to_integer<uint32_t>(bytes[at + i]) : 0);
+    for (size_t i = 0; i < 4; ++i)
+      text.push_back(i <= count ? kBase64Digits[group >> (18 - 6 * i) & 63] : kBase64Padding);
+  }
+  return text;
+}
+
+std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
+  static constexpr std::array<uint8_t, 256> kValues = base64_values();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::vector<std::byte> bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (size_t at = 0; at < text.size(); at += 4) {
+    size_t digits = 4;
+    while (at + 4 == text.size() && digits > 2 && text[at + digits - 1] == kBase64Padding) --digits;
+    uint32_t group = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      const uint8_t value = i < digits ? kValues[static_cast<uint8_t>(text[at + i])] : 0;
+      if (value == kNoDigit) return std::nullopt;
+      group = group << 6 | value;
+    }
+    if ((group & ((uint32_t{1} << (8 * (4 - digits))) - 1)) != 0) return std::nullopt;
+    for (size_t i = 0; i + 1 < digits; ++i)
+      bytes.push_back(static_cast<std::byte>(group >> (16 - 8 * i) & 0xFF));
   }
   return bytes;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text rules shared by names, messages and paths: UTF-8 validity, escaping of control characters,
-// lower-case hex, and the nearest names that a NOT_FOUND message offers. Pure functions, any
-// thread.
+// lower-case hex, base64, and the nearest names that a NOT_FOUND message offers. Pure functions,
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,10 @@ constexpr bool is_digit(char c) {
 std::string to_hex(std::span<const std::byte> bytes);
 // Bytes of an even number of hex digits; nullopt for anything else.
 std::optional<std::vector<std::byte>> from_hex(std::string_view text);
+// Base64 of RFC 4648 with padding, in one line.
+std::string to_base64(std::span<const std::byte> bytes);
+// The bytes that to_base64 makes this text of; nullopt for anything else.
+std::optional<std::vector<std::byte>> from_base64(std::string_view text);
 
 // Up to count names of the list nearest to wanted by edit distance (shared suffix preferred on
 // ties), best first, each once. Each name is looked at once, few are compared in full.

@@ -166,7 +166,7 @@ class Journal {
 
   void read() {
     if (key_.empty()) return;
-    static_cast<void>(storage_.remove(in_flight()));  // where an earlier call was killed
+    remove_in_flight();  // where an earlier call was killed
     const Result<std::vector<std::byte>> bytes =
         storage::read_all(storage_, key_, kMaxJournalBytes);
     if (!bytes.ok() || bytes->size() < sizeof(Digest128)) return;
@@ -207,16 +207,12 @@ class Journal {
     options.mode = storage::OpenMode::kCreate;
     options.durable = durable;
     options.temporary_suffix = kInFlight;
-    SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                         storage_.open(key_, options));
-    SHW_RETURN_IF_ERROR(object->write_at(0, bytes));
-    SHW_RETURN_IF_ERROR(object->commit(storage::CommitCondition::kNone, {}));
-    return object->close();
+    return storage::write_all(storage_, key_, bytes, std::move(options));
   }
   void remove() {
     if (key_.empty()) return;
     static_cast<void>(storage_.remove(key_));
-    static_cast<void>(storage_.remove(in_flight()));
+    remove_in_flight();
   }
 
  private:
@@ -225,7 +221,9 @@ class Journal {
     uint32_t size = 0;
   };
   static constexpr const char* kInFlight = "next";
-  std::string in_flight() const { return fmt::format("{}.{}", key_, kInFlight); }
+  void remove_in_flight() {
+    static_cast<void>(storage::remove_in_flight(storage_, key_, kInFlight));
+  }
 
   storage::Storage& storage_;
   const std::string key_;

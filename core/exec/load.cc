@@ -96,9 +96,10 @@ Status agree_on_identity(collective::Exchange& exchange, const Opening& mine,
 // The name of the format, its length in front, and the bytes.
 std::vector<std::byte> encode_metadata(const format::StoredMetadata& metadata) {
   const auto name = std::as_bytes(std::span(metadata.format_name));
-  std::vector<std::byte> bytes{static_cast<std::byte>(name.size())};
-  bytes.insert(bytes.end(), name.begin(), name.end());
-  bytes.insert(bytes.end(), metadata.bytes.begin(), metadata.bytes.end());
+  std::vector<std::byte> bytes(1 + name.size() + metadata.bytes.size());
+  bytes[0] = static_cast<std::byte>(name.size());
+  const auto behind = std::ranges::copy(name, bytes.begin() + 1).out;
+  std::ranges::copy(metadata.bytes, behind);
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -80,11 +81,8 @@ Status Trace::write() const {
   storage::OpenOptions options;
   options.mode = storage::OpenMode::kCreate;
   options.durable = false;
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> file,
-                       files->open(name, options));
   const std::string text = to_json();
-  SHW_RETURN_IF_ERROR(file->write_at(0, std::as_bytes(std::span(text))));
-  return file->commit(storage::CommitCondition::kNone, {});
+  return storage::write_all(*files, name, std::as_bytes(std::span(text)), std::move(options));
 }
 
 }  // namespace shardwright::exec

@@ -103,7 +103,7 @@ Result<bool> append_names(const Location& location, std::string_view beginning,
   return enough;
 }
 
-// Names at and below the prefix, relative to it. Of many only the first; those that models have,
+// Names at and below the prefix, relative to it, each once, ascending. Of many only the first; those that models have,
 // and Megatron's marker, are looked for again, because folders beside them (of git, of arrays) may
 // hold more names than are read.
 Result<std::vector<std::string>> look_around(const Location& location) {
@@ -112,6 +112,9 @@ Result<std::vector<std::string>> look_around(const Location& location) {
   if (!more) return names;
   for (const std::string_view beginning : {megatron::kMarkerName, kModelBeginning})
     SHW_RETURN_IF_ERROR(append_names(location, beginning, &names).status());
+  // Those that were among the first, too, are one name each.
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   return names;
 }
 

@@ -48,11 +48,6 @@ Status check_keeps_none(const SaveSettings& settings, std::string_view index) {
       .with_detail("parameter", "keep_generations");
 }
 
-Status remove_in_flight(const Location& location, std::string_view commit_key,
-                        std::string_view generation) {
-  return location.storage->remove(fmt::format("{}.{}", commit_key, generation));
-}
-
 Result<EntryRemoval> FormatWriter::remove_entries(const Location& location, const EntryNameRule&,
                                                   bool) const {
   return unimplemented(fmt::format("'{}' is of format '{}', from which no entries are removed: "

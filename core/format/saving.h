@@ -30,10 +30,6 @@ namespace shardwright::format {
 
 inline constexpr std::string_view kLockName = ".lock";  // of fence keys
 
-// Removes the object that a killed save of this generation was about to commit, where it has a
-// name.
-Status remove_in_flight(const Location& location, std::string_view commit_key,
-                        std::string_view generation);
 // What a generation keeps in storage, for removal: all below a prefix, and objects by their keys.
 struct StoredParts {
   std::string generation;

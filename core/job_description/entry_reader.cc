@@ -166,7 +166,7 @@ Result<std::vector<RepeatVariable>> EntryReader::read_repeat(JsonValueView entry
       return at.wrong_key("a variable has a name without braces");
     JsonValueView count = at;
     if (at.type() == JsonType::kObject) {
-      SHW_RETURN_IF_ERROR(check_keys(at, "a repeat", kRepeatKeys));
+      SHW_RETURN_IF_ERROR(at.check_keys("a repeat", kRepeatKeys));
       SHW_ASSIGN_OR_RETURN(count, needed(at, "count", "a repeat"));
       const JsonValueView from = at.member("from");
       if (from.exists()) {
@@ -261,7 +261,7 @@ Result<std::vector<HeldBox>> EntryReader::read_boxes(JsonValueView boxes,
   std::vector<HeldBox> made;
   for (JsonValueView at = boxes.first(); at.exists(); at = at.next()) {
     SHW_RETURN_IF_ERROR(need_type(at, JsonType::kObject, "a box"));
-    SHW_RETURN_IF_ERROR(check_keys(at, "a box", kBoxKeys));
+    SHW_RETURN_IF_ERROR(at.check_keys("a box", kBoxKeys));
     SHW_ASSIGN_OR_RETURN(const JsonValueView offsets, needed(at, "offsets", "a box"));
     SHW_ASSIGN_OR_RETURN(const JsonValueView sizes, needed(at, "sizes", "a box"));
     SHW_ASSIGN_OR_RETURN(const JsonValueView ranks, needed(at, "ranks", "a box"));
@@ -311,7 +311,7 @@ Status EntryReader::repeat(JsonValueView entry,
 
 Status EntryReader::read_tensor(JsonValueView entry) {
   SHW_RETURN_IF_ERROR(need_type(entry, JsonType::kObject, "a tensor"));
-  SHW_RETURN_IF_ERROR(check_keys(entry, "a tensor", kTensorKeys));
+  SHW_RETURN_IF_ERROR(entry.check_keys("a tensor", kTensorKeys));
   JobTensor tensor;
   SHW_ASSIGN_OR_RETURN(tensor.dtype, read_dtype(entry));
   SHW_ASSIGN_OR_RETURN(tensor.shape, read_shape(entry, tensor.dtype));
@@ -357,7 +357,7 @@ Status EntryReader::read_tensor(JsonValueView entry) {
 
 Status EntryReader::read_object(JsonValueView entry) {
   SHW_RETURN_IF_ERROR(need_type(entry, JsonType::kObject, "an object"));
-  SHW_RETURN_IF_ERROR(check_keys(entry, "an object", kObjectKeys));
+  SHW_RETURN_IF_ERROR(entry.check_keys("an object", kObjectKeys));
   JobObject object;
   SHW_ASSIGN_OR_RETURN(const JsonValueView size, needed(entry, "bytes", "an object"));
   SHW_ASSIGN_OR_RETURN(const int64_t bytes,
@@ -383,7 +383,7 @@ Status EntryReader::read_object(JsonValueView entry) {
 
 Status EntryReader::read_rule(JsonValueView entry) {
   SHW_RETURN_IF_ERROR(need_type(entry, JsonType::kObject, "a rule"));
-  SHW_RETURN_IF_ERROR(check_keys(entry, "a rule", kRuleKeys));
+  SHW_RETURN_IF_ERROR(entry.check_keys("a rule", kRuleKeys));
   JobRule rule;
   SHW_ASSIGN_OR_RETURN(const JsonValueView match, needed(entry, "match", "a rule"));
   SHW_RETURN_IF_ERROR(need_type(match, JsonType::kText, "'match'"));

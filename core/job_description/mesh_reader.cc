@@ -133,18 +133,6 @@ std::string placement_text(const Placement& placement) {
   return "";
 }
 
-Status check_keys(JsonValueView object, std::string_view noun,
-                  std::span<const std::string_view> known) {
-  for (JsonValueView at = object.first(); at.exists(); at = at.next()) {
-    if (std::ranges::find(known, at.key()) != known.end()) continue;
-    const std::vector<std::string> nearest = nearest_names(at.key(), known, 1);
-    return at.wrong_key(fmt::format(
-        "'{}' is no key of {}; did you mean '{}'? (all keys: {})", escape_text(at.key()), noun,
-        nearest.empty() ? known[0] : nearest[0], fmt::join(known, ", ")));
-  }
-  return {};
-}
-
 Status need_type(JsonValueView value, JsonType type, std::string_view noun) {
   if (value.type() == type) return {};
   return value.wrong(
@@ -162,7 +150,7 @@ Result<int64_t> read_integer(JsonValueView value, std::string_view noun, int64_t
 Result<std::vector<int32_t>> read_ranks(JsonValueView value) {
   std::vector<int32_t> ranks;
   if (value.type() == JsonType::kObject) {
-    SHW_RETURN_IF_ERROR(check_keys(value, "a range of ranks", kRankKeys));
+    SHW_RETURN_IF_ERROR(value.check_keys("a range of ranks", kRankKeys));
     std::array<int64_t, 3> numbers{0, 0, 1};
     for (size_t i = 0; i < numbers.size(); ++i) {
       const JsonValueView member = value.member(kRankKeys[i]);
@@ -207,7 +195,7 @@ Status MeshReader::read_meshes(JsonValueView meshes) {
 
 Result<NamedMesh> MeshReader::read_mesh(JsonValueView value) const {
   SHW_RETURN_IF_ERROR(need_type(value, JsonType::kObject, "a mesh"));
-  SHW_RETURN_IF_ERROR(check_keys(value, "a mesh", kMeshKeys));
+  SHW_RETURN_IF_ERROR(value.check_keys("a mesh", kMeshKeys));
   const JsonValueView axes = value.member("axes");
   if (!axes.exists()) return value.wrong("a mesh needs 'axes', such as {\"dp\": 8, \"tp\": 4}");
   SHW_RETURN_IF_ERROR(need_type(axes, JsonType::kObject, "'axes'"));

@@ -17,9 +17,6 @@
 
 namespace shardwright::job_description::internal {
 
-// Fails unless every key of the object is one of the known ones; names the nearest.
-Status check_keys(JsonValueView object, std::string_view noun,
-                  std::span<const std::string_view> known);
 // Typed members. noun: "a mesh". Absent members do not exist().
 Status need_type(JsonValueView value, JsonType type, std::string_view noun);
 Result<int64_t> read_integer(JsonValueView value, std::string_view noun, int64_t low, int64_t high);

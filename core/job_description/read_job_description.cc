@@ -63,7 +63,7 @@ Result<JobDescription> read_job_description(std::string_view json) {
   const JsonValueView root = tree.root();
   SHW_RETURN_IF_ERROR(internal::need_type(root, JsonType::kObject, "a description"));
   SHW_RETURN_IF_ERROR(check_schema(root));
-  SHW_RETURN_IF_ERROR(internal::check_keys(root, "a description", kTopKeys));
+  SHW_RETURN_IF_ERROR(root.check_keys("a description", kTopKeys));
   JobDescription job;
   const JsonValueView description = root.member("description");
   if (description.exists()) {

@@ -29,7 +29,7 @@ class TensorMapReader {
   Result<TensorMap> read(JsonValueView value, int64_t dimension_count) {
     JsonValueView map = value;
     if (value.type() == JsonType::kObject) {
-      SHW_RETURN_IF_ERROR(check_keys(value, "a tensor map", kMapKeys));
+      SHW_RETURN_IF_ERROR(value.check_keys("a tensor map", kMapKeys));
       map = value.member("map");
       if (!map.exists()) return value.wrong("a tensor map needs 'map'");
       if (value.member("axes").exists()) SHW_RETURN_IF_ERROR(read_order(value.member("axes")));

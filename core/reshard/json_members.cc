@@ -12,17 +12,6 @@ Status want_object(JsonValueView value, std::string_view what) {
   return value.wrong(fmt::format("{} must be an object", what));
 }
 
-Status only_members(JsonValueView object, std::span<const std::string_view> known) {
-  for (JsonValueView each = object.first(); each.exists(); each = each.next()) {
-    bool is_known = false;
-    for (const std::string_view key : known) is_known = is_known || each.key() == key;
-    if (!is_known)
-      return each.wrong_key(
-          fmt::format("'{}' is not known here; known: {}", each.key(), fmt::join(known, ", ")));
-  }
-  return {};
-}
-
 Result<std::string> read_text(JsonValueView object, std::string_view key) {
   const JsonValueView text = object.member(key);
   if (!text.exists() || text.type() != JsonType::kText)

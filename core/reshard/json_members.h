@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of JSON objects of which all keys are known. All fail with INVALID_ARGUMENT with line and
-// column. Pure.
+// Typed members of JSON objects. All fail with INVALID_ARGUMENT with line and column. Pure.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +14,6 @@ namespace shardwright::reshard {
 
 // what: "a map".
 Status want_object(JsonValueView value, std::string_view what);
-Status only_members(JsonValueView object, std::span<const std::string_view> known);
 // A text that must be there.
 Result<std::string> read_text(JsonValueView object, std::string_view key);
 // A list of numbers from 0 on, which must be there.

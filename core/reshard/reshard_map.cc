@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/reshard/reshard_map.h"
 
-#include <array>
+#include <string_view>
 #include <utility>
 
 #include "core/reshard/json_members.h"
@@ -10,10 +10,13 @@
 namespace shardwright::reshard {
 namespace {
 
+constexpr std::string_view kPlaceKeys[] = {"bucket", "begin", "parts"};
+constexpr std::string_view kPartKeys[] = {"tensor", "offsets", "sizes"};
+constexpr std::string_view kMapKeys[] = {"buckets", "mapping", "bucket_size", "grouped_experts"};
+
 Result<SaidPlace> read_place(JsonValueView value) {
   SHW_RETURN_IF_ERROR(want_object(value, "what lies in a bucket"));
-  SHW_RETURN_IF_ERROR(
-      only_members(value, std::array<std::string_view, 3>{"bucket", "begin", "parts"}));
+  SHW_RETURN_IF_ERROR(value.check_keys("what lies in a bucket", kPlaceKeys));
   SaidPlace place;
   SHW_ASSIGN_OR_RETURN(place.bucket, read_text(value, "bucket"));
   const JsonValueView begin = value.member("begin");
@@ -25,8 +28,7 @@ Result<SaidPlace> read_place(JsonValueView value) {
     return value.wrong("'parts' must be a list of boxes");
   for (JsonValueView part = parts.first(); part.exists(); part = part.next()) {
     SHW_RETURN_IF_ERROR(want_object(part, "a part"));
-    SHW_RETURN_IF_ERROR(
-        only_members(part, std::array<std::string_view, 3>{"tensor", "offsets", "sizes"}));
+    SHW_RETURN_IF_ERROR(part.check_keys("a part", kPartKeys));
     SHW_ASSIGN_OR_RETURN(std::string tensor, read_text(part, "tensor"));
     SHW_ASSIGN_OR_RETURN(Dims offsets, read_numbers(part, "offsets"));
     SHW_ASSIGN_OR_RETURN(Dims sizes, read_numbers(part, "sizes"));
@@ -61,9 +63,7 @@ Result<ReshardMap> read_map(std::string_view json) {
   SHW_ASSIGN_OR_RETURN(const JsonTree tree, JsonTree::parse(json));
   const JsonValueView root = tree.root();
   SHW_RETURN_IF_ERROR(want_object(root, "a map"));
-  SHW_RETURN_IF_ERROR(only_members(
-      root,
-      std::array<std::string_view, 4>{"buckets", "mapping", "bucket_size", "grouped_experts"}));
+  SHW_RETURN_IF_ERROR(root.check_keys("a map", kMapKeys));
   ReshardMap map;
   map.text = json;
   SHW_RETURN_IF_ERROR(read_places(root.member("buckets"), &map.places));

@@ -80,10 +80,10 @@ Status read_target_job(std::string_view json, TargetJob* job) {
       {"expert_tensor_parallel_size", &job->shape.expert_tensor},
       {"data_parallel_size", &job->shape.data},
   }};
-  SHW_RETURN_IF_ERROR(only_members(
-      root,
-      std::array<std::string_view, 7>{sizes[0].first, sizes[1].first, sizes[2].first,
-                                      sizes[3].first, sizes[4].first, kStageLayers, "optimizer"}));
+  const std::array<std::string_view, 7> keys = {sizes[0].first, sizes[1].first, sizes[2].first,
+                                                sizes[3].first, sizes[4].first, kStageLayers,
+                                                "optimizer"};
+  SHW_RETURN_IF_ERROR(root.check_keys("a job", keys));
   for (JsonValueView each = root.first(); each.exists(); each = each.next()) {
     if (each.key() == kStageLayers) SHW_RETURN_IF_ERROR(read_layers(each, &job->pipeline_layers));
     if (each.key() == "optimizer") SHW_RETURN_IF_ERROR(read_optimizer(each, &job->optimizer));

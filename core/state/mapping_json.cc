@@ -19,6 +19,7 @@ namespace shardwright {
 namespace {
 
 constexpr int64_t kSchema = 1;
+constexpr std::string_view kRule = "the rule";
 
 class MappingReader {
  public:
@@ -66,14 +67,14 @@ class MappingReader {
   Status only(JsonValueView object, std::string_view noun,
               std::initializer_list<std::string_view> keys) const {
     SHW_RETURN_IF_ERROR(need(object, JsonType::kObject, noun, "an object"));
-    for (JsonValueView at = object.first(); at.exists(); at = at.next()) {
-      if (std::ranges::find(keys, at.key()) != keys.end()) continue;
-      return at
-          .wrong_key(fmt::format("{}{} has no member '{}'; its members are {}", where_, noun,
-                                 escape_text(at.key(), 80), fmt::join(keys, ", ")))
-          .with_detail("parameter", at.key());
-    }
-    return {};
+    return object.check_keys(place_of(noun), std::span(keys.begin(), keys.size()));
+  }
+
+  // "the mapping", "rule 2", "split of rule 2".
+  std::string place_of(std::string_view noun) const {
+    if (where_.empty()) return std::string(noun);
+    const std::string_view rule = std::string_view(where_).substr(0, where_.size() - 2);
+    return noun == kRule ? std::string(rule) : fmt::format("{} of {}", noun, rule);
   }
 
   Status declare_parameters(JsonValueView root) {
@@ -93,7 +94,7 @@ class MappingReader {
 
   Status read_rule(JsonValueView at, MappingRule* rule) {
     step_.clear();
-    SHW_RETURN_IF_ERROR(only(at, "the rule", {"match", "except", "optional", "steps"}));
+    SHW_RETURN_IF_ERROR(only(at, kRule, {"match", "except", "optional", "steps"}));
     SHW_RETURN_IF_ERROR(text(at, "match", true, &rule->match));
     SHW_RETURN_IF_ERROR(texts(at, "except", &rule->except));
     SHW_RETURN_IF_ERROR(boolean(at, "optional", &rule->optional));

@@ -2,6 +2,7 @@
 #include "core/state/object_key.h"
 
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -62,7 +63,7 @@ Result<std::string> format_object_key(std::string_view key, std::span<const int6
   return fmt::format("{}{}{}_{}", key, kMark, fmt::join(offsets, "."), fmt::join(shape, "."));
 }
 
-Result<ObjectKey> parse_object_key(std::string_view name) {
+Result<ObjectKey> split_object_key(std::string_view name) {
   const size_t mark = name.rfind(kMark);
   if (mark == std::string_view::npos) return wrong_name(name, "is no cell of a grid");
   const std::string_view cell = name.substr(mark + kMark.size());
@@ -75,11 +76,24 @@ Result<ObjectKey> parse_object_key(std::string_view name) {
   const bool legacy = shape->size() + 1 == offsets->size();
   if (!legacy && shape->size() != offsets->size())
     return wrong_name(name, "has another number of offsets than of extents");
-  const Status inside = check_cell(offsets->span().first(shape->size()), *shape);
-  if (!inside.ok()) return wrong_name(name, inside.message());
   ObjectKey found{std::string(name.substr(0, mark)), *std::move(offsets), Dims()};
   found.shape = Dims(found.offsets.size(), -1);
   std::copy(shape->begin(), shape->end(), found.shape.begin());
+  return found;
+}
+
+Status check_object_cell(const ObjectKey& name) {
+  // The extent that older names leave out is whatever holds their cells.
+  Dims shape = name.shape;
+  if (!shape.empty() && shape[shape.size() - 1] == -1)
+    shape[shape.size() - 1] = std::numeric_limits<int64_t>::max();
+  return check_cell(name.offsets, shape);
+}
+
+Result<ObjectKey> parse_object_key(std::string_view name) {
+  SHW_ASSIGN_OR_RETURN(ObjectKey found, split_object_key(name));
+  const Status inside = check_object_cell(found);
+  if (!inside.ok()) return wrong_name(name, inside.message());
   return found;
 }
 

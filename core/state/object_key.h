@@ -26,5 +26,9 @@ Result<std::string> format_object_key(std::string_view key, std::span<const int6
 // What format_object_key made, whatever the key: the last "/shard_" counts. A shape that has one
 // extent less than there are offsets gets -1 as its last. INVALID_ARGUMENT for any other text.
 Result<ObjectKey> parse_object_key(std::string_view name);
+// The two halves of that: what the text says, a cell inside of its grid or not; and whether it is
+// inside, which no cell is at the last int64_t.
+Result<ObjectKey> split_object_key(std::string_view name);
+Status check_object_cell(const ObjectKey& name);
 
 }  // namespace shardwright

@@ -4,6 +4,7 @@
 #include "core/storage/storage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -123,6 +124,36 @@ Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key,
   SHW_RETURN_IF_ERROR(object->read_at(0, bytes));
   SHW_RETURN_IF_ERROR(object->close());
   return bytes;
+}
+
+Result<std::unique_ptr<StorageObject>> write_uncommitted(Storage& storage, std::string_view key,
+                                                         std::span<const std::byte> bytes,
+                                                         OpenOptions options) {
+  options.expected_bytes = bytes.size();
+  SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, storage.open(key, options));
+  if (!bytes.empty()) SHW_RETURN_IF_ERROR(object->write_at(0, bytes));
+  if (options.durable) SHW_RETURN_IF_ERROR(object->sync());
+  return object;
+}
+
+Status write_all(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
+                 OpenOptions options) {
+  const bool commits = options.mode == OpenMode::kCreate;
+  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<StorageObject> object,
+                       write_uncommitted(storage, key, bytes, std::move(options)));
+  if (commits) SHW_RETURN_IF_ERROR(object->commit(CommitCondition::kNone, {}));
+  return object->close();
+}
+
+Status put_in_place(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
+                    OpenOptions options) {
+  options.mode = OpenMode::kCreate;
+  SHW_RETURN_IF_ERROR(remove_in_flight(storage, key, options.temporary_suffix));
+  return write_all(storage, key, bytes, std::move(options));
+}
+
+Status remove_in_flight(Storage& storage, std::string_view key, std::string_view suffix) {
+  return storage.remove(fmt::format("{}.{}", key, suffix));
 }
 
 std::string_view operation_name(StorageEvent::Operation operation) {

@@ -182,5 +182,20 @@ std::string join_key(std::string_view prefix, std::string_view name);
 // Reads a whole object of at most limit_bytes (RESOURCE_EXHAUSTED above it).
 Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key,
                                         uint64_t limit_bytes);
+// A new object with these bytes, synced where options.durable, and still open: one of kCreate is
+// seen by nobody before its commit. options: kCreate or kCreateVisible; expected_bytes is set here.
+Result<std::unique_ptr<StorageObject>> write_uncommitted(Storage& storage, std::string_view key,
+                                                         std::span<const std::byte> bytes,
+                                                         OpenOptions options);
+// The same, committed (kCreate, in place of what is there) and closed: bytes and name are durable
+// where options.durable. A failure of a kCreate object leaves what was there.
+Status write_all(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
+                 OpenOptions options);
+// write_all of kCreate by the only writer that uses options.temporary_suffix for this key: what one
+// that was killed has left under it goes first.
+Status put_in_place(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
+                    OpenOptions options);
+// Removes what a writer that was killed has left of a kCreate object with this temporary_suffix.
+Status remove_in_flight(Storage& storage, std::string_view key, std::string_view suffix);
 
 }  // namespace shardwright::storage

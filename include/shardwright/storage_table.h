@@ -176,7 +176,7 @@ typedef shw_status(SHW_CALLBACK* shw_storage_commit_fn)(void* user, void* object
                                                         uint64_t expected_version_size,
                                                         shw_error** err);
 
-/* Removes a key; a missing key is OK.
+/* Removes a key; a missing key is OK, as which NOT_FOUND is taken.
  * Threads: any
  * Blocks: io
  * Owns: -

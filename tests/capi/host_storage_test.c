@@ -304,6 +304,34 @@ static void answers_that_break_the_rules_are_faults_of_the_function(void) {
   shw_storage_release(storage);
 }
 
+/* A function that says of a missing key that it is missing. */
+static shw_status remove_what_is_there(void* user, const char* key, uint64_t key_size,
+                                       shw_error** err) {
+  void* object = NULL;
+  const shw_status status = sample.open(user, key, key_size, SHW_STORAGE_READ, &object, err);
+  if (status != SHW_OK) return status;
+  sample.close(user, object);
+  return sample.remove(user, key, key_size, err);
+}
+
+static void a_key_that_is_not_there_need_not_be_removed(void) {
+  shw_error* error = NULL;
+  sample = host_table();
+  shw_storage_vtable table = sample;
+  table.remove = remove_what_is_there;
+  shw_storage* storage = storage_of_table(&table);
+  CHECK_OK(shw_storage_remove(storage, "k", 1, &error));
+  CHECK_OK(shw_storage_put(storage, "k", 1, "x", 1, SHW_COMMIT_NONE, NULL, 0, &error));
+  CHECK_OK(shw_storage_remove(storage, "k", 1, &error));
+  CHECK_INT(count_keys(storage), 0);
+  /* It removes its marker before it is there, and what a killed save has left of any file. */
+  CHECK_OK(save_floats_as(SHW_FORMAT_MEGATRON, "run", storage, few, 2, &error));
+  float found[2] = {0, 0};
+  CHECK_OK(load_floats(storage, found, 2, &error));
+  CHECK(found[0] == few[0] && found[1] == few[1]);
+  shw_storage_release(storage);
+}
+
 static void keys_that_were_not_asked_for_are_faults_of_list(void) {
   shw_error* error = NULL;
   shw_buffer* keys = NULL;
@@ -324,4 +352,5 @@ TEST_MAIN(TEST_ENTRY(positions_and_direct_transfers_carry_a_large_file),
           TEST_ENTRY(a_report_says_whether_the_storage_is_durable),
           TEST_ENTRY(the_root_of_a_storage_is_no_object),
           TEST_ENTRY(answers_that_break_the_rules_are_faults_of_the_function),
+          TEST_ENTRY(a_key_that_is_not_there_need_not_be_removed),
           TEST_ENTRY(keys_that_were_not_asked_for_are_faults_of_list))

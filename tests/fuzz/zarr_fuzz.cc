@@ -41,9 +41,12 @@ void take_name(const zarr::ArrayHeader& header, std::string_view name) {
 }
 
 void take_shard_name(std::string_view path) {
-  const auto name = megatron::parse_shard_name(path);
-  if (!name.has_value() || name->lacks_extent()) return;
-  if (megatron::object_name(*name) + ".pt" != path) __builtin_trap();
+  const auto name = megatron::object_of_file(path);
+  if (!name.ok() || !name->has_value()) return;
+  const ObjectKey& object = **name;
+  if (object.shape[object.shape.size() - 1] == -1) return;
+  const auto text = format_object_key(object.key, object.offsets, object.shape);
+  if (!text.ok() || *text + ".pt" != path) __builtin_trap();
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 """Jobs of examples/megatron_gpt/train.py whose ranks are forks of one process, which has imported megatron-core once.
 
 A line of stdin is a job, [ranks, [arguments]]; a line of stdout is what became of it, [exit codes, all that the ranks printed].
-No thread has been started when ranks are forked. All of them are waited for, and those that do not end are killed.
+No thread has been started when ranks are forked. All of them are waited for, and those that do not end are killed. The store of
+a job is served by a process of its own, which binds a port that is free and tells it: ranks are given no port that another
+process could have taken by then.
 """
 import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 import tempfile
 import traceback
@@ -18,10 +19,41 @@ SECONDS = 200
 EXAMPLE = Path(os.environ.get("SHW_SOURCE_DIR", Path(__file__).resolve().parents[2])) / "examples/megatron_gpt"
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return str(found.getsockname()[1])
+@contextlib.contextmanager
+def served_store():
+    """The port of a store, which goes with the block, or with this process."""
+    told, tells = os.pipe()
+    lives, life = os.pipe()  # nothing is written: it ends with the last that holds it open
+    server = os.fork()
+    if server == 0:
+        os.close(life)
+        serve_store(tells, lives)
+    os.close(tells)
+    os.close(lives)
+    try:
+        with os.fdopen(told) as text:
+            port = text.read()
+        assert port, "there is no store"
+        yield port
+    finally:
+        os.close(life)
+        os.kill(server, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):  # who waited for ranks may have heard of its end
+            os.waitpid(server, 0)
+
+
+def serve_store(tells, lives):
+    """In the fork, which ends here."""
+    try:
+        from torch import distributed as dist
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        os.write(tells, str(store.port).encode())
+        os.close(tells)
+        os.read(lives, 1)
+    except BaseException:  # no port is told then
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def run_rank(train, environment, words, output):
@@ -54,6 +86,8 @@ def waited_for(ranks):
     signal.alarm(SECONDS)
     while len(codes) < len(ranks):
         rank, status = os.waitpid(-1, 0)
+        if rank not in ranks:  # the store, without which ranks fail
+            continue
         codes[rank] = os.waitstatus_to_exitcode(status)
         if codes[rank]:  # it leaves the others waiting for it
             kill_the_others()
@@ -65,11 +99,12 @@ def waited_for(ranks):
 
 
 def job(train, size, words):
-    port, ranks = free_port(), []
-    with tempfile.TemporaryFile("w+") as output:
+    ranks = []
+    with tempfile.TemporaryFile("w+") as output, served_store() as port:
         for rank in range(size):
+            # That the store is there already is what launchers of torch say by the last one.
             environment = {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1",
-                           "MASTER_PORT": port}
+                           "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True"}
             ranks.append(os.fork())
             if ranks[-1] == 0:
                 run_rank(train, environment, words, output.fileno())

@@ -23,8 +23,7 @@ Result<std::string> listed_text(const Location& location) {
 }
 
 Status withdraw_list(const Location& location) {
-  Status removed = location.storage->remove(storage::join_key(location.prefix, kIntegrityName));
-  if (!removed.ok()) return removed.code() == StatusCode::kNotFound ? Status() : removed;
+  SHW_RETURN_IF_ERROR(location.storage->remove(storage::join_key(location.prefix, kIntegrityName)));
   return torch_dcp::sync_names(location);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -103,8 +102,7 @@ class Settling {
   }
 
   Status remove(std::string_view name) const {
-    Status removed = storage_.remove(key_of(name));
-    if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+    SHW_RETURN_IF_ERROR(storage_.remove(key_of(name)));
     return sync_names();
   }
 
@@ -121,21 +119,11 @@ class Settling {
   }
 
   Status put(std::string_view name, std::span<const std::byte> bytes) const {
-    const std::string suffix = fmt::format("{}.put", publication_.generation);
-    // Of a writer that was killed.
-    SHW_RETURN_IF_ERROR(storage_.remove(fmt::format("{}.{}", key_of(name), suffix)));
     storage::OpenOptions options;
-    options.mode = storage::OpenMode::kCreate;
     options.file_mode = publication_.file_mode;
     options.durable = publication_.durable;
-    options.expected_bytes = bytes.size();
-    options.temporary_suffix = suffix;
-    SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                         storage_.open(key_of(name), options));
-    SHW_RETURN_IF_ERROR(object->write_at(0, bytes));
-    if (publication_.durable) SHW_RETURN_IF_ERROR(object->sync());
-    SHW_RETURN_IF_ERROR(object->commit(storage::CommitCondition::kNone, {}));
-    return object->close();
+    options.temporary_suffix = fmt::format("{}.put", publication_.generation);
+    return storage::put_in_place(storage_, key_of(name), bytes, std::move(options));
   }
 
   // What stays goes with the next save.

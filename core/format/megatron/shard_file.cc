@@ -4,45 +4,25 @@
 // front of STOP. What lies between uses the stack above the list and knows nothing of it.
 #include "core/format/megatron/shard_file.h"
 
-#include <algorithm>
-#include <charconv>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/format/archive/torch_archive.h"
 #include "core/format/archive/zip_writer.h"
+#include "core/format/json_events.h"
 #include "core/integrity/crc32.h"
 
 namespace shardwright::format::megatron {
 namespace {
 
-constexpr std::string_view kBeginning = "shard_";
 constexpr std::string_view kEnding = ".pt";
-constexpr size_t kMaxNumbers = 16;
-constexpr int64_t kMaxNumber = int64_t{1} << 31;
 constexpr std::string_view kPickleRecord = "data.pkl";
 constexpr std::byte kProtocol{0x80};
 constexpr std::byte kEmptyList{']'};
 constexpr std::byte kAppend{'a'};
 constexpr std::byte kStop{'.'};
-
-std::optional<Dims> parse_numbers(std::string_view text) {
-  std::vector<int64_t> numbers;
-  for (;;) {
-    const size_t end = std::min(text.find('.'), text.size());
-    const std::string_view digits = text.substr(0, end);
-    int64_t number = 0;
-    const auto [rest, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || rest != digits.data() + digits.size() || number < 0 ||
-        number > kMaxNumber || fmt::to_string(number) != digits || numbers.size() == kMaxNumbers)
-      return std::nullopt;
-    numbers.push_back(number);
-    if (end == text.size()) return Dims(numbers);
-    text.remove_prefix(end + 1);
-  }
-}
 
 Result<std::vector<std::byte>> listed_pickle(const archive::ArchiveBytes& value,
                                              const archive::TorchArchive& records) {
@@ -108,27 +88,17 @@ class Lister {
 
 }  // namespace
 
-std::optional<ShardName> parse_shard_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos || slash == 0 || !path.ends_with(kEnding))
-    return std::nullopt;
-  std::string_view text = path.substr(slash + 1);
-  if (!text.starts_with(kBeginning)) return std::nullopt;
-  text.remove_prefix(kBeginning.size());
-  text.remove_suffix(kEnding.size());
-  const size_t between = text.find('_');
-  if (between == std::string_view::npos) return std::nullopt;
-  const std::optional<Dims> offsets = parse_numbers(text.substr(0, between));
-  const std::optional<Dims> shape = parse_numbers(text.substr(between + 1));
-  if (!offsets.has_value() || !shape.has_value() ||
-      (shape->size() != offsets->size() && shape->size() + 1 != offsets->size()))
-    return std::nullopt;
-  return ShardName{path.substr(0, slash), *offsets, *shape};
-}
-
-std::string object_name(const ShardName& name) {
-  return fmt::format("{}/{}{}_{}", name.key, kBeginning, fmt::join(name.offsets, "."),
-                     fmt::join(name.shape, "."));
+Result<std::optional<ObjectKey>> object_of_file(std::string_view path) {
+  const std::optional<ObjectKey> none;
+  if (!path.ends_with(kEnding)) return none;
+  Result<ObjectKey> name = split_object_key(path.substr(0, path.size() - kEnding.size()));
+  if (!name.ok() || name->key.empty()) return none;
+  const Status inside = check_object_cell(*name);
+  if (inside.ok()) return std::optional(*std::move(name));
+  return data_loss(fmt::format("file '{}' is no object of the key '{}': {}", shown(path),
+                               shown(name->key), inside.message()))
+      .with_detail("file", std::string(path))
+      .with_detail("object", name->key);
 }
 
 Result<ListedArchive> listed_archive(const archive::ArchiveBytes& value) {

@@ -6,34 +6,25 @@
 //                                  its last number where it has more than one
 //
 // Each is what torch.save makes of the object. Among the data of torch_dist the same object has the
-// name KEY/shard_OFFSETS_SHAPE and is the only element of a list. Pure but for reading, any thread.
+// name KEY/shard_OFFSETS_SHAPE (core/state/object_key.h) and is the only element of a list. Pure
+// but for reading, any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/format/archive/archive_bytes.h"
-#include "core/tensor/dims.h"
+#include "core/state/object_key.h"
 
 namespace shardwright::format::megatron {
 
-struct ShardName {
-  std::string_view key;  // of the text that was parsed
-  Dims offsets;
-  Dims shape;  // one number fewer than offsets in old names
-
-  bool lacks_extent() const { return shape.size() < offsets.size(); }
-};
-
-// Of a path relative to the checkpoint; nullopt for other files.
-std::optional<ShardName> parse_shard_name(std::string_view path);
-// "KEY/shard_0.1_1.2".
-std::string object_name(const ShardName& name);
+// The object whose file a path relative to the checkpoint is; nullopt for other files. DATA_LOSS
+// naming file and key where the object is a cell outside of its grid.
+Result<std::optional<ObjectKey>> object_of_file(std::string_view path);
 
 // The archive of a list whose only element is the value of another archive: bytes that were made,
 // and ranges of the other one between them.

@@ -2,7 +2,9 @@
 #include "core/format/megatron/zarr_contents.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -143,22 +145,12 @@ class ContentsMaker {
   }
 
   Status add_objects() {
-    // What old names do not say: the largest offset of the key, and one.
-    std::map<std::string, int64_t, std::less<>> extents;
-    for (const uint32_t file : found_.objects) {
-      const ShardName name = *parse_shard_name(found_.files[file].name);
-      int64_t& extent = extents.try_emplace(std::string(name.key), 0).first->second;
-      extent = std::max(extent, name.offsets[name.offsets.size() - 1] + 1);
-    }
+    SHW_ASSIGN_OR_RETURN(const std::vector<ObjectKey> objects, whole_objects());
     std::set<std::string> names;
-    for (const uint32_t file : found_.objects) {
-      ShardName name = *parse_shard_name(found_.files[file].name);
-      if (name.lacks_extent()) {
-        Dims shape(name.offsets.size(), extents.find(name.key)->second);
-        std::ranges::copy(name.shape, shape.begin());
-        name.shape = std::move(shape);
-      }
-      const std::string object = object_name(name);
+    for (size_t i = 0; i < objects.size(); ++i) {
+      const uint32_t file = found_.objects[i];
+      SHW_ASSIGN_OR_RETURN(const std::string object,
+                           format_object_key(objects[i].key, objects[i].offsets, objects[i].shape));
       if (!names.insert(object).second)
         return data_loss(fmt::format("file '{}' and another one are both the object '{}'",
                                      shown(found_.files[file].name), shown(object)))
@@ -170,6 +162,24 @@ class ContentsMaker {
             fmt::format("reading the object of '{}'", shown(found_.files[file].name)));
     }
     return {};
+  }
+
+  // Extents that old names do not say are the largest offset of their key, and one.
+  Result<std::vector<ObjectKey>> whole_objects() const {
+    std::vector<ObjectKey> objects;
+    std::map<std::string, int64_t, std::less<>> extents;
+    for (const uint32_t file : found_.objects) {
+      SHW_ASSIGN_OR_RETURN(std::optional<ObjectKey> name, object_of_file(found_.files[file].name));
+      if (!name.has_value()) return internal_error("a file of an object has lost its name");
+      int64_t& extent = extents.try_emplace(name->key, 0).first->second;
+      extent = std::max(extent, name->offsets[name->offsets.size() - 1] + 1);
+      objects.push_back(*std::move(name));
+    }
+    for (ObjectKey& object : objects) {
+      int64_t& last = object.shape[object.shape.size() - 1];
+      if (last == -1) last = extents.find(object.key)->second;
+    }
+    return objects;
   }
 
   Status add_object(uint32_t number, const std::string& name) {

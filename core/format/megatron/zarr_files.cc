@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,7 +54,8 @@ bool is_like_chunk(std::string_view name) {
 
 class Finder {
  public:
-  explicit Finder(const Location& location) : location_(location) {}
+  Finder(const Location& location, size_t most_files)
+      : location_(location), most_files_(most_files) {}
 
   Result<ZarrFiles> run() {
     SHW_RETURN_IF_ERROR(list());
@@ -71,9 +73,9 @@ class Finder {
     return location_.storage->list(
         prefix, storage::kNoDelimiter, [&](const storage::ListEntry& entry) -> Status {
           if (entry.key.size() <= prefix.size() || entry.key.ends_with('/')) return {};
-          if (found_.files.size() == kMaxZarrFiles)
+          if (listed_++ == most_files_)
             return resource_exhausted(
-                "files", fmt::format("the checkpoint has more than {} files", kMaxZarrFiles));
+                "files", fmt::format("the checkpoint has more than {} files", most_files_));
           ZarrFile file{entry.key.substr(prefix.size()), entry.stat.size_bytes, entry.stat.version};
           seen_ += fmt::format("{}\n{}\n", file.name, file.size_bytes);
           if (!is_lock(file)) found_.files.push_back(std::move(file));
@@ -110,7 +112,8 @@ class Finder {
     if (is_of_directory || std::ranges::find(kPassedOver, name) != kPassedOver.end() ||
         (name == zarr::kHeaderName && !folder.empty()))
       return {};
-    if (parse_shard_name(file.name).has_value()) {
+    SHW_ASSIGN_OR_RETURN(const std::optional<ObjectKey> object, object_of_file(file.name));
+    if (object.has_value()) {
       found_.objects.push_back(number);
       return {};
     }
@@ -166,14 +169,16 @@ class Finder {
   }
 
   const Location& location_;
+  const size_t most_files_;
+  size_t listed_ = 0;
   ZarrFiles found_;
   std::string seen_;
 };
 
 }  // namespace
 
-Result<ZarrFiles> find_zarr_files(const Location& location) {
-  return Finder(location).run();
+Result<ZarrFiles> find_zarr_files(const Location& location, size_t most_files) {
+  return Finder(location, most_files).run();
 }
 
 }  // namespace shardwright::format::megatron

@@ -6,6 +6,7 @@
 // gives none that lead out of it and follows no links. Thread rule of the storage.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -45,8 +46,8 @@ struct ZarrFiles {
 };
 
 // The failures of decode_header, naming the array; DATA_LOSS for chunks that lie outside of their
-// array, have another size than it says, or have no array; UNIMPLEMENTED for arrays of another
-// version; RESOURCE_EXHAUSTED above kMaxZarrFiles.
-Result<ZarrFiles> find_zarr_files(const Location& location);
+// array, have another size than it says, or have no array, and for objects outside of their grid;
+// UNIMPLEMENTED for arrays of another version; RESOURCE_EXHAUSTED above most_files, locks included.
+Result<ZarrFiles> find_zarr_files(const Location& location, size_t most_files = kMaxZarrFiles);
 
 }  // namespace shardwright::format::megatron

@@ -137,7 +137,7 @@ Status NativeGeneration::make(std::string_view generation, Existing existing) {
   parts_.prefix = storage::join_key(location_.prefix, generation);  // from here on none is needed
   const Status made = location_.storage->create_prefix(parts_.prefix);
   if (made.code() == StatusCode::kAlreadyExists && existing == Existing::kGoOn)
-    return remove_in_flight(location_, manifest_key_, generation);
+    return storage::remove_in_flight(*location_.storage, manifest_key_, generation);
   if (made.code() == StatusCode::kAlreadyExists) parts_ = {};  // it is another one's
   return made;
 }
@@ -224,13 +224,9 @@ Result<std::unique_ptr<storage::StorageObject>> NativeGeneration::open_commit() 
   options.mode = storage::OpenMode::kCreate;
   options.file_mode = settings_.file_mode;
   options.durable = settings_.durable;
-  options.expected_bytes = manifest_.size();
   options.temporary_suffix = parts_.generation;
-  SHW_ASSIGN_OR_RETURN(std::unique_ptr<storage::StorageObject> object,
-                       location_.storage->open(manifest_key_, options));
-  SHW_RETURN_IF_ERROR(object->write_at(0, manifest_));
-  if (settings_.durable) SHW_RETURN_IF_ERROR(object->sync());
-  return object;
+  return storage::write_uncommitted(*location_.storage, manifest_key_, manifest_,
+                                    std::move(options));
 }
 
 std::vector<StoredParts> NativeGeneration::replaced_parts() const {

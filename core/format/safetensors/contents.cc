@@ -2,14 +2,17 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/format/json_events.h"
 #include "core/format/safetensors/contents_internal.h"
+#include "core/format/safetensors/object_text.h"
 #include "core/integrity/digest.h"
 
 namespace shardwright::format::safetensors::internal {
@@ -41,6 +44,7 @@ Status ContentsBuilder::add_file(SourceFile source) {
     header.metadata.erase(sharding);  // the chunks say it
   }
   is_sharded_.push_back(is_sharded);
+  SHW_RETURN_IF_ERROR(add_objects({source.info.key, file}, &header));
   add_note(std::exchange(header.note, {}));
   const std::vector<HeaderTensor> tensors = std::exchange(header.tensors, {});
   headers_.push_back(std::move(header));
@@ -48,6 +52,58 @@ Status ContentsBuilder::add_file(SourceFile source) {
   buffer_begins_.push_back(begin);
   for (const HeaderTensor& tensor : tensors) {
     if (!is_elsewhere(headers_.back().name(tensor), file)) items_.push_back({file, tensor, kNone});
+  }
+  return {};
+}
+
+Status ContentsBuilder::add_objects(const ObjectSource& from, Header* header) {
+  std::unordered_set<std::string_view> tensors;
+  auto at = header->metadata.lower_bound(std::string(kObjectPrefix));
+  while (at != header->metadata.end() && at->first.starts_with(kObjectPrefix)) {
+    if (tensors.empty()) {
+      for (const HeaderTensor& tensor : header->tensors) tensors.insert(header->name(tensor));
+    }
+    const std::string_view name = std::string_view(at->first).substr(kObjectPrefix.size());
+    const Status added = tensors.contains(name) ? invalid_argument("is a tensor, too")
+                                                : add_object(from, name, at->second);
+    if (added.code() == StatusCode::kInvalidArgument) {
+      return damaged_file(from.key, fmt::format("the object '{}' in its metadata {}", shown(name),
+                                                added.message()))
+          .with_detail("object", name);
+    }
+    SHW_RETURN_IF_ERROR(added);
+    at = header->metadata.erase(at);
+  }
+  return {};
+}
+
+// INVALID_ARGUMENT for what no object may be.
+Status ContentsBuilder::add_object(const ObjectSource& from, std::string_view name,
+                                   std::string_view text) {
+  const Digest128 digest = integrity::xxh3_128(std::as_bytes(std::span(text)));
+  const auto [seen, is_first] = objects_.try_emplace(std::string(name), digest);
+  if (!is_first)
+    return seen->second == digest ? Status() : invalid_argument("is another one in another file");
+  SHW_ASSIGN_OR_RETURN(const ObjectOfText object, read_object_text(text, name, from.key));
+  plan::ObjectRecord record;
+  record.size_bytes = object.bytes.size();
+  SHW_RETURN_IF_ERROR(plan::CatalogBuilder(&contents_.catalog, kMaxDescribedObjectBytes)
+                          .add_object(record, name, "", object.content_type));
+  contents_.object_files.push_back(from.file);
+  contents_.object_offsets.push_back(contents_.derived.add_bytes(object.bytes));
+  return {};
+}
+
+// Tensors of one file against objects of another.
+Status ContentsBuilder::check_object_names() const {
+  if (objects_.empty()) return {};
+  for (const uint32_t first : firsts_) {
+    const std::string_view name = name_of(items_[first]);
+    if (!objects_.contains(name)) continue;
+    const std::string& file = contents_.files[items_[first].file].key;
+    return damaged_file(file, fmt::format("its tensor '{}' is an object in the metadata of another",
+                                          shown(name)))
+        .with_detail("tensor", name);
   }
   return {};
 }
@@ -258,6 +314,7 @@ Result<Contents> ContentsBuilder::finish() && {
   SHW_RETURN_IF_ERROR(find_listed());
   SHW_RETURN_IF_ERROR(join_parts());
   for (const uint32_t first : firsts_) SHW_RETURN_IF_ERROR(add_tensor(first));
+  SHW_RETURN_IF_ERROR(check_object_names());
   SHW_RETURN_IF_ERROR(prove());
   merge_metadata();
   compare_with_index();

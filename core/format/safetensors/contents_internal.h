@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "core/base/digest128.h"
 #include "core/base/result.h"
+#include "core/format/derived_items.h"
 #include "core/format/opened_checkpoint.h"
 #include "core/format/safetensors/header.h"
 #include "core/format/safetensors/hf_index.h"
@@ -38,6 +40,10 @@ struct Contents {
   plan::Catalog catalog;
   std::vector<uint32_t> chunk_files;
   std::vector<uint64_t> chunk_offsets;
+  // Of byte objects, whose text stands in a header: file, and place in the derived one.
+  std::vector<uint32_t> object_files;
+  std::vector<uint64_t> object_offsets;
+  DerivedItems derived;
   std::map<std::string, std::string> metadata;
   std::vector<std::string> notes;
 };
@@ -63,6 +69,14 @@ class ContentsBuilder {
   };
 
   bool is_elsewhere(std::string_view name, uint32_t file);
+  // Takes the byte objects out of the metadata of a file.
+  struct ObjectSource {
+    std::string_view key;
+    uint32_t file = 0;
+  };
+  Status add_objects(const ObjectSource& from, Header* header);
+  Status add_object(const ObjectSource& from, std::string_view name, std::string_view text);
+  Status check_object_names() const;
   Status find_listed() const;
   Status join_parts();
   Status same_name_twice(const Item& first, const Item& second) const;
@@ -83,7 +97,8 @@ class ContentsBuilder {
   std::vector<Header> headers_;          // without their tensors
   std::vector<ByName<Dims>> shardings_;  // of each file; empty = its tensors are whole
   std::vector<bool> is_sharded_;
-  size_t found_ = 0;  // tensors that lie where the index says
+  std::map<std::string, Digest128, std::less<>> objects_;  // by name: of their texts
+  size_t found_ = 0;                                       // tensors that lie where the index says
   size_t unlisted_ = 0;
   std::string first_unlisted_;
   std::vector<Item> items_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -104,8 +105,7 @@ Status write_head(const plan::Catalog& catalog, const std::map<std::string, std:
 }  // namespace
 
 Result<std::vector<PlannedFile>> plan_files(const plan::Catalog& catalog,
-                                            const std::map<std::string, std::string>& metadata,
-                                            uint64_t max_file_bytes) {
+                                            const FileMetadata& metadata, uint64_t max_file_bytes) {
   std::vector<PlannedFile> files(1);
   for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
     SHW_RETURN_IF_ERROR(check_tensor(catalog, t));
@@ -121,7 +121,11 @@ Result<std::vector<PlannedFile>> plan_files(const plan::Catalog& catalog,
     files.back().buffer_bytes = filled;
     files.back().tensors.push_back(t);
   }
-  for (PlannedFile& file : files) SHW_RETURN_IF_ERROR(write_head(catalog, metadata, &file));
+  std::map<std::string, std::string> all = metadata.of_first;
+  all.insert(metadata.of_all.begin(), metadata.of_all.end());
+  SHW_RETURN_IF_ERROR(write_head(catalog, all, &files.front()));
+  for (PlannedFile& file : std::span(files).subspan(1))
+    SHW_RETURN_IF_ERROR(write_head(catalog, metadata.of_all, &file));
   return files;
 }
 

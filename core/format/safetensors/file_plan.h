@@ -26,12 +26,16 @@ struct PlannedFile {
   uint64_t size_bytes() const { return head.size() + buffer_bytes; }
 };
 
+struct FileMetadata {
+  std::map<std::string, std::string> of_all;    // stands in every file
+  std::map<std::string, std::string> of_first;  // beside it, in the first
+};
+
 // A file is full when the next tensor would take its buffer above max_file_bytes; a larger tensor
 // has a file for itself. At least one file. INVALID_ARGUMENT or UNIMPLEMENTED naming a tensor that
 // the format cannot hold, RESOURCE_EXHAUSTED for a header above 100 MB.
 Result<std::vector<PlannedFile>> plan_files(const plan::Catalog& catalog,
-                                            const std::map<std::string, std::string>& metadata,
-                                            uint64_t max_file_bytes);
+                                            const FileMetadata& metadata, uint64_t max_file_bytes);
 
 // Text of the index of a directory: names[i] is that of files[i].
 std::string encode_index(const plan::Catalog& catalog, const std::vector<PlannedFile>& files,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -94,13 +95,21 @@ class SafetensorsCheckpoint final : public OpenedCheckpoint {
   const std::vector<FileInfo>& files() const override { return contents_.files; }
   const std::vector<std::string>& notes() const override { return contents_.notes; }
   uint32_t chunk_file(size_t chunk) const override { return contents_.chunk_files[chunk]; }
-  uint32_t object_file(size_t) const override { return 0; }  // there are none
+  uint32_t object_file(size_t object) const override { return contents_.object_files[object]; }
   Result<Extent> chunk_extent(size_t chunk) const override {
     return Extent{contents_.chunk_files[chunk], contents_.chunk_offsets[chunk],
                   catalog().chunk_bytes(chunk)};
   }
   Result<Extent> object_extent(size_t object) const override {
-    return out_of_range(fmt::format("there is no object {} in safetensors files", object));
+    return Extent{derived_file(), contents_.object_offsets[object],
+                  catalog().objects[object].size_bytes};
+  }
+  Result<std::unique_ptr<storage::StorageObject>> open_derived() const override {
+    return contents_.derived.open(
+        [](uint32_t) -> Result<std::unique_ptr<storage::StorageObject>> {
+          return internal_error("objects of safetensors are in memory");
+        },
+        shown_path(location_));
   }
   uint64_t digest_block_bytes() const override { return 0; }
   Status prepare_file(uint32_t file) const override;

@@ -18,6 +18,7 @@
 #include "core/format/safetensors/header.h"
 #include "core/format/safetensors/header_reader_internal.h"
 #include "core/format/safetensors/hf_index.h"
+#include "core/format/safetensors/object_text.h"
 #include "core/format/safetensors/placement_internal.h"
 #include "core/format/safetensors/safetensors_checkpoint.h"
 #include "core/format/safetensors/safetensors_format.h"
@@ -29,6 +30,8 @@ namespace {
 constexpr std::string_view kReadBefore[] = {"model.safetensors", "manifest.shw", ".metadata",
                                             "__*.metadata"};
 constexpr std::string_view kFileBeginning = "model-";
+// Of all objects that are no text: two thirds of a header as base64.
+constexpr uint64_t kMaxStoredObjectBytes = kMaxHeaderBytes / 2;
 
 // Of any object of a directory that this writer names, "" for others.
 std::string_view generation_in(std::string_view name) {
@@ -64,33 +67,77 @@ Result<std::vector<std::string>> keys_of(const Location& location, std::string_v
   return keys;
 }
 
-// Objects of text become metadata, which is all that the format has room for.
-Status add_text(const plan::Catalog& catalog, const plan::ObjectRecord& record, const State& state,
-                std::map<std::string, std::string>* metadata) {
-  const std::string name(catalog.texts.at(record.name));
-  const auto refuse = [&](std::string_view why) {
-    return unimplemented(fmt::format("object '{}' cannot be saved as safetensors: {}",
-                                     escape_text(name), why))
-        .with_detail("object", name)
-        .with_detail("format", kFormatName);
-  };
-  const std::optional<size_t> index = state.find_object(name);
-  if (record.rank > 0 || !index.has_value())
-    return refuse(
-        "the format keeps objects in its metadata, which rank 0 writes; rank 0 has none "
-        "of this name");
-  const ObjectEntry& entry = state.objects()[*index];
-  const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()),
-                              entry.bytes.size());
-  const bool is_text =
-      entry.content_type == "application/json" || entry.content_type.starts_with("text/");
-  if (!is_text || !is_valid_utf8(text)) {
-    return refuse(fmt::format("the format holds no bytes but text in its metadata, this is {}",
-                              escape_text(entry.content_type, 64)));
+// Objects become metadata, which is all that the format has room for: text as it is, in each file,
+// bytes as text, in the first.
+class ObjectsAsMetadata {
+ public:
+  ObjectsAsMetadata(const State& state, FileMetadata* metadata)
+      : state_(state), metadata_(metadata) {}
+
+  Status add(const plan::Catalog& catalog, const plan::ObjectRecord& record) {
+    const std::string name(catalog.texts.at(record.name));
+    const std::optional<size_t> index = state_.find_object(name);
+    if (record.rank > 0 || !index.has_value()) {
+      return refuse(
+          unimplemented(because(
+              name,
+              "the format keeps objects in its metadata, which rank 0 writes; rank 0 has none "
+              "of this name")),
+          name);
+    }
+    const ObjectEntry& entry = state_.objects()[*index];
+    if (!is_text(name, entry)) return add_bytes(name, entry);
+    const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()),
+                                entry.bytes.size());
+    if (metadata_->of_all.emplace(name, text).second) return {};
+    return refuse(unimplemented(because(name, "the metadata has another value of this name")),
+                  name);
   }
-  if (!metadata->emplace(name, text).second)
-    return refuse("the metadata has another value of this name");
-  return {};
+
+ private:
+  static std::string because(std::string_view name, std::string_view why) {
+    return fmt::format("object '{}' cannot be saved as safetensors: {}", escape_text(name), why);
+  }
+  static Status refuse(Status status, std::string_view name) {
+    return std::move(status).with_detail("object", name).with_detail("format", kFormatName);
+  }
+  // A name that reads as that of bytes is one.
+  static bool is_text(std::string_view name, const ObjectEntry& entry) {
+    const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()),
+                                entry.bytes.size());
+    return (entry.content_type == "application/json" || entry.content_type.starts_with("text/")) &&
+           is_valid_utf8(text) && !name.starts_with(kObjectPrefix);
+  }
+
+  Status add_bytes(const std::string& name, const ObjectEntry& entry) {
+    if (entry.bytes.size() > kMaxStoredObjectBytes - bytes_) {
+      return refuse(resource_exhausted(
+                        "object_bytes",
+                        because(name, fmt::format("its {} bytes make more than {} of all objects "
+                                                  "that are no text, which stand in a header",
+                                                  entry.bytes.size(), kMaxStoredObjectBytes))),
+                    name)
+          .with_detail("limit", fmt::to_string(kMaxStoredObjectBytes));
+    }
+    bytes_ += entry.bytes.size();
+    metadata_->of_first.emplace(fmt::format("{}{}", kObjectPrefix, name),
+                                object_text(entry.content_type, entry.bytes));
+    return {};
+  }
+
+  const State& state_;
+  FileMetadata* metadata_;
+  uint64_t bytes_ = 0;
+};
+
+// What reads as the key of an object must be one.
+Status check_metadata(const std::map<std::string, std::string>& metadata) {
+  const auto taken = metadata.lower_bound(std::string(kObjectPrefix));
+  if (taken == metadata.end() || !taken->first.starts_with(kObjectPrefix)) return {};
+  return invalid_argument(fmt::format("the metadata has '{}': keys that begin with '{}' are those "
+                                      "of objects in safetensors files",
+                                      escape_text(taken->first, 200), kObjectPrefix))
+      .with_detail("parameter", "metadata");
 }
 
 class SafetensorsGeneration final : public GenerationWriter {
@@ -161,7 +208,8 @@ Status SafetensorsGeneration::make(std::string_view generation, Existing existin
     return check_seen(parts_.keys.front());
   }
   if (existing == Existing::kGoOn)
-    SHW_RETURN_IF_ERROR(remove_in_flight(location_, index_key(location_), generation));
+    SHW_RETURN_IF_ERROR(
+        storage::remove_in_flight(*location_.storage, index_key(location_), generation));
   for (size_t f = 0; f < files_.size(); ++f) {
     std::string key = fmt::format("{}{:05}-of-{:05}{}", beginning_of(location_, generation), f + 1,
                                   files_.size(), kFileSuffix);
@@ -243,13 +291,12 @@ Status SafetensorsGeneration::encode(std::span<const plan::WriteResult>, int64_t
 }
 
 Result<std::unique_ptr<storage::StorageObject>> SafetensorsGeneration::open_commit() {
-  std::unique_ptr<storage::StorageObject> object = std::move(one_file_);
   if (!is_one_file(location_)) {
-    SHW_ASSIGN_OR_RETURN(
-        object, location_.storage->open(index_key(location_),
-                                        open_options(storage::OpenMode::kCreate, index_.size())));
-    SHW_RETURN_IF_ERROR(object->write_at(0, std::as_bytes(std::span(index_))));
+    return storage::write_uncommitted(*location_.storage, index_key(location_),
+                                      std::as_bytes(std::span(index_)),
+                                      open_options(storage::OpenMode::kCreate, index_.size()));
   }
+  std::unique_ptr<storage::StorageObject> object = std::move(one_file_);
   if (settings_.durable) SHW_RETURN_IF_ERROR(object->sync());
   return object;
 }
@@ -438,10 +485,12 @@ Result<std::unique_ptr<GenerationWriter>> SafetensorsWriter::begin(
     const Location& location, const plan::GlobalSavePlan& plan, const State& state,
     SaveSettings settings, const CurrentCheckpoint& replaced) const {
   SHW_RETURN_IF_ERROR(check_place(location, settings));
-  std::map<std::string, std::string> metadata = settings.metadata;
-  metadata.try_emplace("format", "pt");  // loaders of torch ask for it
+  SHW_RETURN_IF_ERROR(check_metadata(settings.metadata));
+  FileMetadata metadata{settings.metadata, {}};
+  metadata.of_all.try_emplace("format", "pt");  // loaders of torch ask for it
+  ObjectsAsMetadata objects(state, &metadata);
   for (const plan::ObjectRecord& record : plan.catalog.objects)
-    SHW_RETURN_IF_ERROR(add_text(plan.catalog, record, state, &metadata));
+    SHW_RETURN_IF_ERROR(objects.add(plan.catalog, record));
   uint64_t max_file_bytes =
       settings.max_shard_bytes == 0 ? kDefaultShardBytes : settings.max_shard_bytes;
   if (is_one_file(location)) max_file_bytes = UINT64_MAX;

@@ -141,21 +141,14 @@ void take_generations(const DcpIndex& index, CurrentCheckpoint* current) {
   }
 }
 
-Result<std::unique_ptr<storage::StorageObject>> write_object(storage::Storage& storage,
-                                                             const ObjectToWrite& object,
-                                                             const SaveSettings& settings,
-                                                             storage::OpenMode mode) {
+storage::OpenOptions options_of(const ObjectToWrite& object, const SaveSettings& settings,
+                                storage::OpenMode mode) {
   storage::OpenOptions options;
   options.mode = mode;
   options.file_mode = settings.file_mode;
   options.durable = settings.durable;
-  options.expected_bytes = object.bytes.size();
   options.temporary_suffix = object.suffix;
-  SHW_ASSIGN_OR_RETURN(std::unique_ptr<storage::StorageObject> opened,
-                       storage.open(object.key, options));
-  SHW_RETURN_IF_ERROR(opened->write_at(0, object.bytes));
-  if (settings.durable) SHW_RETURN_IF_ERROR(opened->sync());
-  return opened;
+  return options;
 }
 
 }  // namespace
@@ -183,7 +176,8 @@ Status DcpGeneration::make(std::string_view generation, Existing existing) {
     parts_.keys.push_back(key_of(location_, name));
   }
   if (existing == Existing::kGoOn) {
-    SHW_RETURN_IF_ERROR(remove_in_flight(location_, key_of(location_, kIndexName), generation));
+    SHW_RETURN_IF_ERROR(
+        storage::remove_in_flight(*location_.storage, key_of(location_, kIndexName), generation));
     SHW_RETURN_IF_ERROR(location_.storage->remove(sidecar));
   }
   if (location_.prefix.empty()) return {};
@@ -244,18 +238,16 @@ Result<std::unique_ptr<storage::StorageObject>> DcpGeneration::open_commit() {
 Result<std::unique_ptr<storage::StorageObject>> write_invisible(storage::Storage& storage,
                                                                 const ObjectToWrite& object,
                                                                 const SaveSettings& settings) {
-  return write_object(storage, object, settings, storage::OpenMode::kCreate);
+  return storage::write_uncommitted(storage, object.key, object.bytes,
+                                    options_of(object, settings, storage::OpenMode::kCreate));
 }
 
 Status write_beside(const Location& location, const ObjectToWrite& object,
                     const SaveSettings& settings) {
   const bool visible = storage::offers(*location.storage, storage::kPositionalWrite);
-  SHW_ASSIGN_OR_RETURN(
-      const std::unique_ptr<storage::StorageObject> written,
-      write_object(*location.storage, object, settings,
-                   visible ? storage::OpenMode::kCreateVisible : storage::OpenMode::kCreate));
-  if (!visible) SHW_RETURN_IF_ERROR(written->commit(storage::CommitCondition::kNone, {}));
-  SHW_RETURN_IF_ERROR(written->close());
+  const auto mode = visible ? storage::OpenMode::kCreateVisible : storage::OpenMode::kCreate;
+  SHW_RETURN_IF_ERROR(storage::write_all(*location.storage, object.key, object.bytes,
+                                         options_of(object, settings, mode)));
   bool supported = false;
   const bool names = visible && settings.durable && !location.prefix.empty();
   return names ? location.storage->sync_prefix(location.prefix, &supported) : Status();

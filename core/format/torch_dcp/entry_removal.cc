@@ -12,12 +12,9 @@
 #include "core/format/torch_dcp/entry_removal.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "core/format/torch_dcp/dcp_index.h"
 #include "core/format/torch_dcp/file_names.h"
@@ -189,8 +186,7 @@ Status Removal::move_digests(const RemovalList& list, std::span<const std::byte>
 }
 
 Status Removal::remove(std::string_view name) const {
-  Status removed = storage_.remove(key_of(name));
-  return removed.code() == StatusCode::kNotFound ? Status() : removed;
+  return storage_.remove(key_of(name));
 }
 
 }  // namespace
@@ -203,20 +199,11 @@ Status sync_names(const Location& location) {
 
 Status put_in_place(const Location& location, std::string_view name,
                     std::span<const std::byte> bytes) {
-  storage::Storage& storage = *location.storage;
-  const std::string key = storage::join_key(location.prefix, name);
-  SHW_RETURN_IF_ERROR(storage.remove(fmt::format("{}.{}", key, kTemporarySuffix)));
   storage::OpenOptions options;
-  options.mode = storage::OpenMode::kCreate;
   options.durable = true;
-  options.expected_bytes = bytes.size();
   options.temporary_suffix = kTemporarySuffix;
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       storage.open(key, options));
-  SHW_RETURN_IF_ERROR(object->write_at(0, bytes));
-  SHW_RETURN_IF_ERROR(object->sync());
-  SHW_RETURN_IF_ERROR(object->commit(storage::CommitCondition::kNone, {}));
-  return object->close();
+  return storage::put_in_place(*location.storage, storage::join_key(location.prefix, name), bytes,
+                               std::move(options));
 }
 
 Result<EntryRemoval> remove_entries(const Location& location, const EntryNameRule& goes, bool apply,

@@ -123,13 +123,8 @@ Status write_sidecar(const Location& location, std::string_view generation,
   storage::OpenOptions options;
   options.mode = storage::OpenMode::kCreate;
   options.durable = durable;
-  options.expected_bytes = sidecar.size();
   const std::string key = storage::join_key(location.prefix, digests_file_name(generation));
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       location.storage->open(key, options));
-  SHW_RETURN_IF_ERROR(object->write_at(0, sidecar));
-  SHW_RETURN_IF_ERROR(object->commit(storage::CommitCondition::kNone, {}));
-  return object->close();
+  return storage::write_all(*location.storage, key, sidecar, std::move(options));
 }
 
 }  // namespace shardwright::format::torch_dcp

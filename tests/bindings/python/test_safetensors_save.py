@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that a save writes, read by the safetensors package: bytes, dtypes, metadata, and the names that loaders look for."""
+import base64
 import concurrent.futures
 import json
 import os
@@ -66,15 +67,40 @@ def test_what_other_writers_left_is_replaced_whole(tmp_path):
         shardwright.save(ARRAYS, path, format="safetensors", overwrite="refuse")
 
 
-def test_text_becomes_metadata_and_bytes_are_refused(tmp_path):
+def test_text_becomes_metadata(tmp_path):
     path = tmp_path / "m.safetensors"
     shardwright.save({"w": ARRAYS["norm"], "step": 7}, path, format="safetensors")
     with safetensors.safe_open(path, "np") as opened:
         assert opened.metadata() == {"format": "pt", "step": "7"}
-    with pytest.raises(shardwright.UnimplementedError) as refused:
-        shardwright.save({"w": ARRAYS["norm"], "blob": b"\xff\x00"}, path, format="safetensors")
-    assert refused.value.details["object"] == "blob"
     same(safetensors.numpy.load_file(path), {"w": ARRAYS["norm"]})
+
+
+@pytest.mark.parametrize("path", ["m", "m.safetensors"])
+def test_bytes_become_base64_that_the_package_reads(path, tmp_path):
+    blob = bytes(range(256)) * 3
+    shardwright.save(ARRAYS | {"blob": blob, "none": b""}, tmp_path / path, format="safetensors", max_shard_size=48)
+    files = sorted(tmp_path.glob("m/*-of-*.safetensors")) or [tmp_path / path]
+    stored = []
+    for file in files:
+        with safetensors.safe_open(file, "np") as opened:
+            stored.append(opened.metadata())
+    # Beside what all files have, in the first one alone.
+    assert all(metadata == {"format": "pt"} for metadata in stored[1:])
+    scheme, text = stored[0]["shardwright.object:blob"].split(";base64,")
+    assert scheme.startswith("data:") and base64.b64decode(text, validate=True) == blob
+    assert stored[0]["shardwright.object:none"].endswith(";base64,") and len(stored[0]) == 3
+    with shardwright.open(tmp_path / path) as c:
+        assert c.object("blob") == blob and c.object("none") == b"" and set(c.metadata) == {"format"}
+        assert sorted(c.object_names()) == ["blob", "none"]
+
+
+def test_bytes_that_another_program_wrote_are_objects(tmp_path):
+    text = "data:application/octet-stream;base64," + base64.b64encode(b"\x00\xff").decode()
+    safetensors.numpy.save_file(ARRAYS, tmp_path / "m.safetensors",
+                                {"shardwright.object:blob": text, "modelspec.thumbnail": text})
+    with shardwright.open(tmp_path / "m.safetensors") as c:
+        assert c.object_names() == ["blob"] and c.object("blob") == b"\x00\xff"
+        assert c.metadata == {"modelspec.thumbnail": text}
 
 
 def test_the_umask_decides_the_mode(tmp_path):
@@ -102,6 +128,19 @@ def test_ranks_write_their_parts(path, tmp_path):
     assert all(report.format == "safetensors" for report in reports)
     loaded = shardwright.load(tmp_path / path)
     assert loaded["rows"].tobytes() == rows.tobytes() and loaded["columns"].tobytes() == columns.tobytes()
+
+
+def test_bytes_are_converted_there_and_back(tmp_path):
+    blob = b"\x80\x00 no text"
+    shardwright.save(ARRAYS | {"blob": blob, "step": 7}, tmp_path / "native")
+    shardwright.convert(tmp_path / "native", tmp_path / "files", format="safetensors", max_shard_size=48)
+    shardwright.convert(tmp_path / "files", tmp_path / "one.safetensors", format="safetensors")
+    same(safetensors.numpy.load_file(tmp_path / "one.safetensors"), ARRAYS)
+    shardwright.convert(tmp_path / "one.safetensors", tmp_path / "back")
+    with shardwright.open(tmp_path / "native") as first, shardwright.open(tmp_path / "back") as last:
+        assert first.digest() == last.digest()
+        assert last.object("blob") == blob and last.object_names() == ["blob"] and last.metadata["step"] == "7"
+        assert last.object_content_type("blob") == first.object_content_type("blob")
 
 
 def test_convert_there_and_back(tmp_path):

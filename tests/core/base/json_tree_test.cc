@@ -66,6 +66,23 @@ TEST(JsonTree, NamesThePlaceOfWhatIsWrong) {
   }
 }
 
+TEST(JsonTree, KnowsTheKeysOfAnObject) {
+  constexpr std::string_view kKnown[] = {"axes", "ranks"};
+  const auto checked = [&](std::string_view text) {
+    return JsonTree::parse(text)->root().check_keys("a mesh", kKnown);
+  };
+  EXPECT_TRUE(checked("{}").ok());
+  EXPECT_TRUE(checked(R"({"ranks": 1, "axes": 2})").ok());
+  const Status unknown = checked("{\"axes\": 1,\n \"rank\": 2}");
+  EXPECT_FAILURE(unknown, StatusCode::kInvalidArgument,
+                 "line 2, column 2: 'rank' is no key of a mesh; did you mean 'ranks'? "
+                 "(all keys: axes, ranks)");
+  EXPECT_EQ(unknown.detail("parameter"), "rank");
+  EXPECT_FAILURE(checked(R"({"\u0007": 1})"), StatusCode::kInvalidArgument, "is no key of a mesh");
+  const auto none = JsonTree::parse(R"({"a": 1})")->root().check_keys("a void", {});
+  EXPECT_FAILURE(none, StatusCode::kInvalidArgument, "'a' is no key of a void (all keys: )");
+}
+
 TEST(JsonTree, IsBounded) {
   JsonLimits limits;
   limits.depth = 3;

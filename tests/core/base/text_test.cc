@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UTF-8, escaping, hex, nearest names and globs.
+// UTF-8, escaping, hex, base64, nearest names and globs.
 #include "core/base/text.h"
+
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -63,6 +66,42 @@ TEST(Hex, RefusesOddLengthAndOtherDigits) {
   EXPECT_EQ(from_hex("0g"), std::nullopt);
   EXPECT_EQ(from_hex("g0"), std::nullopt);
   EXPECT_EQ(from_hex("0x"), std::nullopt);
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+// The examples of RFC 4648, section 10.
+TEST(Base64, IsThatOfItsStandard) {
+  const std::pair<std::string_view, std::string_view> table[] = {{"", ""},
+                                                                 {"f", "Zg=="},
+                                                                 {"fo", "Zm8="},
+                                                                 {"foo", "Zm9v"},
+                                                                 {"foob", "Zm9vYg=="},
+                                                                 {"fooba", "Zm9vYmE="},
+                                                                 {"foobar", "Zm9vYmFy"},
+                                                                 {"\xFB\xFF", "+/8="}};
+  for (const auto& [bytes, text] : table) {
+    EXPECT_EQ(to_base64(bytes_of(bytes)), text);
+    const auto back = from_base64(text);
+    ASSERT_TRUE(back.has_value()) << text;
+    EXPECT_TRUE(std::ranges::equal(*back, bytes_of(bytes))) << text;
+  }
+}
+
+TEST(Base64, TakesAnyBytes) {
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
+    bytes.push_back(static_cast<std::byte>(i * 7));
+  }
+}
+
+TEST(Base64, RefusesWhatNoBytesBecome) {
+  for (const std::string_view text : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "=m9v", "Z===", "====",
+                                      "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9-", "Zm9\xFF"})
+    EXPECT_EQ(from_base64(text), std::nullopt) << text;
 }
 
 TEST(NearestNames, OrdersByEditDistanceThenSuffix) {

@@ -88,15 +88,49 @@ TEST_P(SafetensorsSave, RefusesWhatTheFormatCannotHoldBeforeItWrites) {
   const Status name =
       refused(random_dense(random, "__metadata__", DType::kUint8, {4}), EntryKind::kReplicated);
   EXPECT_EQ(name.detail("tensor"), "__metadata__");
-  World world = make_model(1, 3);
-  add_object(&world.ranks[0], "blob", "\xff\xfe");
+  World world = make_model(2, 3);
+  add_object(&world.ranks[1], "blob", "\xff\xfe", EntryKind::kRankLocal);
   const Status object = save(world, safetensors_options());
   EXPECT_EQ(object.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(object.detail("object"), "blob");
+  world = make_model(1, 3);
+  add_object(&world.ranks[0], "small", "x");
+  add_object(&world.ranks[0], "large", std::string(50'000'000, 'x'));
+  const Status large = save(world, safetensors_options());
+  EXPECT_EQ(large.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(large.detail("object"), "large");
+  SaveOptions taken = safetensors_options();
+  taken.metadata["shardwright.object:x"] = "data:;base64,";
+  EXPECT_EQ(save(make_model(1, 3), taken).detail("parameter"), "metadata");
   SaveOptions two = safetensors_options();
   two.keep_generations = 2;
   EXPECT_EQ(save(make_model(1, 3), two).detail("parameter"), "keep_generations");
   EXPECT_TRUE(keys().empty());
+}
+
+// Bytes are text of the first file's metadata, and are bytes again where they are read.
+TEST_P(SafetensorsSave, KeepsBytes) {
+  World world = make_model(2, 4);
+  const std::pair<const char*, std::string> objects[] = {
+      {"blob", std::string("\xff\xfe\0z", 4)}, {"empty", ""}, {"shardwright.object:x", "y"}};
+  for (Holding& holding : world.ranks) {
+    for (const auto& [name, bytes] : objects) add_object(&holding, name, bytes);
+  }
+  ASSERT_TRUE(save(world, safetensors_options(20'000)).ok());
+  EXPECT_TRUE(holds_now(world));
+  const auto opened = Checkpoint::open(*runtime_, location());
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ((*opened)->opened().metadata().size(), 1U);
+  ASSERT_EQ((*opened)->catalog().objects.size(), 3U);
+  for (const auto& [name, bytes] : objects) {
+    const auto found = (*opened)->find_object(name, -1);
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    const auto read = (*opened)->read_object(*found, VerifyRule::kOnRead);
+    ASSERT_TRUE(read.ok()) << read.status().to_string();
+    EXPECT_TRUE(std::ranges::equal(*read, std::as_bytes(std::span(bytes)))) << name;
+  }
+  const auto verified = (*opened)->verify(true, CallContext());
+  ASSERT_TRUE(verified.ok()) << verified.status().to_string();
 }
 
 // Every call of the storage fails once: the checkpoint before stays, or the new one is there.

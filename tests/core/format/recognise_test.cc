@@ -9,6 +9,7 @@
 #include "core/format/format.h"
 #include "core/storage/backends.h"
 #include "tests/core/format/native/sample_checkpoint.h"
+#include "tests/core/format/safetensors/sample_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::format {
@@ -134,6 +135,20 @@ TEST_F(Recognition, FindsModelsBesideFoldersOfManyNames) {
   const std::string_view empty("\x02\0\0\0\0\0\0\0{}", 10);
   ASSERT_TRUE((*object)->write_at(0, std::as_bytes(std::span(empty))).ok());
   EXPECT_TRUE(FormatTable().open({memory_, "prefix"}).ok());
+}
+
+// Its name is among the first, and is looked for once more because others follow.
+TEST_F(Recognition, SeesAModelOnceInFrontOfManyNames) {
+  storage::OpenOptions options;
+  options.mode = storage::OpenMode::kCreateVisible;
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_TRUE(memory_->open("prefix/samples/" + std::to_string(i), options).ok());
+  safetensors::test::store(memory_.get(), "prefix/model.safetensors",
+                           safetensors::test::file_of(
+                               "{" + safetensors::test::entry_of("w", "U8", "[4]", 0, 4) + "}", 4));
+  const auto opened = FormatTable().open({memory_, "prefix"});
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ((*opened)->files().size(), 1U);
 }
 
 TEST_F(Recognition, RefusesFilesThatItDoesNotKnow) {

@@ -62,6 +62,8 @@ TEST(Map, SaysWhereItIsWrong) {
         R"({"bucket_size": 0})", R"({"bucket_size": "all"})", R"({"grouped_experts": 1})",
         R"({"mapping": []})"})
     EXPECT_FAILURE(read_map(text).status(), StatusCode::kInvalidArgument, "line ");
+  EXPECT_FAILURE(read_map(R"({"bukcets": []})").status(), StatusCode::kInvalidArgument,
+                 "'bukcets' is no key of a map; did you mean 'buckets'?");
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ TEST(TargetJob, SaysWhereItIsWrong) {
   TargetJob job;
   const auto failure = [&](const char* text) { return read_target_job(text, &job); };
   EXPECT_FAILURE(failure("[]"), StatusCode::kInvalidArgument, "line 1, column 1", "object");
-  EXPECT_FAILURE(failure("{\n \"tp\": 1}"), StatusCode::kInvalidArgument, "line 2", "'tp'",
-                 "tensor_model_parallel_size");
+  EXPECT_FAILURE(failure("{\n \"tp\": 1}"), StatusCode::kInvalidArgument, "line 2",
+                 "'tp' is no key of a job", "tensor_model_parallel_size");
   EXPECT_FAILURE(failure(R"({"data_parallel_size": 0})"), StatusCode::kInvalidArgument,
                  "'data_parallel_size'", "from 1");
   EXPECT_FAILURE(failure(R"({"data_parallel_size": 2.5})"), StatusCode::kInvalidArgument);

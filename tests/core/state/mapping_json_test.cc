@@ -70,7 +70,8 @@ TEST(MappingJson, ErrorsNameLineRuleAndMember) {
   EXPECT_FAILURE(parsed("[3]"), code, "rule 1: the rule: is not an object");
   EXPECT_FAILURE(parsed("[{}]"), code, "rule 1: match: is missing");
   EXPECT_FAILURE(parsed(R"([{"match": 1}])"), code, "rule 1: match: is not a text");
-  EXPECT_FAILURE(parsed(R"([{"match": "a", "else": 1}])"), code, "rule 1", "'else'", "optional");
+  EXPECT_FAILURE(parsed(R"([{"match": "a", "else": 1}])"), code, "'else' is no key of rule 1; did",
+                 "(all keys: match, except, optional, steps)");
   EXPECT_FAILURE(parsed(R"([{"match": "a", "except": "b"}])"), code, "except: is not a list");
   EXPECT_FAILURE(parsed(R"([{"match": "a", "optional": 1}])"), code, "optional: is not true or");
   EXPECT_FAILURE(step("3"), code, "rule 2: steps");
@@ -83,7 +84,9 @@ TEST(MappingJson, ErrorsNameLineRuleAndMember) {
   EXPECT_FAILURE(step(R"({"split": {}})"), code, "rule 2: split.axis: is missing");
   EXPECT_FAILURE(step(R"({"split": {"axis": 0, "of": "shard"}})"), code, "rule 2: split.of");
   EXPECT_FAILURE(step(R"({"split": {"axis": 0, "sizes": [1, "x"]}})"), code, "split.sizes");
-  EXPECT_FAILURE(step(R"({"split": {"axis": 0, "part": 1}})"), code, "split has no member 'part'");
+  EXPECT_FAILURE(step(R"({"split": {"axis": 0, "siezs": 1}})"), code, "line 1, column",
+                 "'siezs' is no key of split of rule 2; did you mean 'sizes'? (all keys: axis, ");
+  EXPECT_EQ(step(R"({"split": {"axis": 0, "siezs": 1}})").detail("parameter"), "siezs");
   EXPECT_FAILURE(step(R"({"concat": {"axis": 0, "index": "{x}", "count": 2}})"), code,
                  "concat.index");
   EXPECT_FAILURE(step(R"({"concat": {"axis": 0, "index": "{", "count": 2}})"), code,
@@ -102,6 +105,8 @@ TEST(MappingJson, ErrorsNameLineRuleAndMember) {
 
 TEST(MappingJson, DocumentIsChecked) {
   EXPECT_FAILURE(Mapping::parse("[]").status(), StatusCode::kInvalidArgument, "an object");
+  EXPECT_FAILURE(Mapping::parse(R"({"scheme": 1})").status(), StatusCode::kInvalidArgument,
+                 "'scheme' is no key of the mapping; did you mean 'schema'?");
   EXPECT_FAILURE(Mapping::parse("{").status(), StatusCode::kInvalidArgument, "line 1");
   EXPECT_FAILURE(Mapping::parse("{}").status(), StatusCode::kInvalidArgument, "schema");
   EXPECT_FAILURE(Mapping::parse(R"({"schema": 1})").status(), StatusCode::kInvalidArgument,

@@ -31,11 +31,20 @@ TEST(ObjectKey, OlderNamesLackTheLastExtent) {
   EXPECT_EQ(parsed->shape, (Dims{1, -1}));
 }
 
+TEST(ObjectKey, IsTakenApartWhereverItsCellLies) {
+  const auto outside = split_object_key("x/shard_3_2");
+  ASSERT_TRUE(outside.ok()) << outside.status().to_string();
+  EXPECT_EQ(outside->key, "x");
+  EXPECT_FAILURE(check_object_cell(*outside), StatusCode::kInvalidArgument, "[3]", "grid [2]");
+  EXPECT_FAILURE(split_object_key("x/shard_3").status(), StatusCode::kInvalidArgument);
+}
+
 TEST(ObjectKey, OtherTextsAreRefused) {
   for (const std::string_view name :
        {"", "x", "x/shard_", "x/shard_0", "x/shard_0_", "x/shard__1", "x/shard_a_1", "x/shard_0_1x",
         "x/shard_-1_2", "x/shard_01_2", "x/shard_0.0.0_1", "x/shard_0_1.2", "x/shard_1_1",
-        "x/shard_0._1.1", "x/shard_99999999999999999999_1", "x/shard_0_1/"}) {
+        "x/shard_0._1.1", "x/shard_99999999999999999999_1", "x/shard_0_1/",
+        "x/shard_0.9223372036854775807_1"}) {
     EXPECT_FAILURE(parse_object_key(name).status(), StatusCode::kInvalidArgument, "/shard_0.3_1.8");
   }
   EXPECT_FAILURE(format_object_key("x", Dims{1}, Dims{1}).status(), StatusCode::kInvalidArgument,

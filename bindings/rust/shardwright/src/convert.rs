@@ -63,8 +63,9 @@ impl ConvertOptions {
     }
 }
 
-/// Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read. What was
-/// written stays when the call fails, and the same call goes on with it.
+/// Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read. It may be a
+/// directory of Megatron-core's zarr backend, which nothing else takes. What was written stays when the call fails, and the
+/// same call goes on with it.
 pub fn convert(source: &Location, target: &Location, options: &ConvertOptions) -> Result<Report> {
     let context = Context::shared()?;
     let (from, to) = (CLocation::of(source)?, CLocation::of(target)?);

@@ -24,26 +24,36 @@ using torch_save::test::file_of;
 using torch_save::test::pickle_of;
 
 TEST(ShardFile, HasTheNameOfItsObject) {
-  const auto name = parse_shard_name("rng/state/shard_0.12_1.16.pt");
-  ASSERT_TRUE(name.has_value());
-  EXPECT_EQ(name->key, "rng/state");
-  EXPECT_EQ(name->offsets, (Dims{0, 12}));
-  EXPECT_EQ(name->shape, (Dims{1, 16}));
-  EXPECT_FALSE(name->lacks_extent());
-  EXPECT_EQ(object_name(*name), "rng/state/shard_0.12_1.16");
-  const auto old_name = parse_shard_name("rng/shard_0.12_1.pt");
-  ASSERT_TRUE(old_name.has_value());
-  EXPECT_TRUE(old_name->lacks_extent());
+  const auto name = object_of_file("rng/state/shard_0.12_1.16.pt");
+  ASSERT_TRUE(name.ok() && name->has_value());
+  EXPECT_EQ((*name)->key, "rng/state");
+  EXPECT_EQ((*name)->offsets, (Dims{0, 12}));
+  EXPECT_EQ((*name)->shape, (Dims{1, 16}));
+  const auto old_name = object_of_file("rng/shard_0.12_1.pt");
+  ASSERT_TRUE(old_name.ok() && old_name->has_value());
+  EXPECT_EQ((*old_name)->shape, (Dims{1, -1}));
 }
 
 TEST(ShardFile, OtherNamesAreNone) {
-  for (const char* name :
+  for (const char* path :
        {"shard_0_1.pt", "/shard_0_1.pt", "k/shard_0_1", "k/shard_0.pt", "k/shard__.pt",
         "k/shard_0_1_2.pt", "k/shard_00_1.pt", "k/shard_-1_1.pt", "k/shard_0._1.1.pt",
         "k/shard_0.0.0_1.pt", "k/shard_0_1.1.pt", "k/shard_a_1.pt", "k/shard_0_1.pt.pt",
-        "k/shard_9999999999_1.pt", "k/share_0_1.pt", "k/.pt",
-        "k/shard_0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0_1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.pt"})
-    EXPECT_FALSE(parse_shard_name(name).has_value()) << name;
+        "k/shard_9999999999999999999_1.pt", "k/share_0_1.pt", "k/.pt", "k/shard_0_1/0.pt"}) {
+    const auto name = object_of_file(path);
+    ASSERT_TRUE(name.ok()) << name.status().to_string();
+    EXPECT_FALSE(name->has_value()) << path;
+  }
+}
+
+TEST(ShardFile, CellsOutsideOfTheirGridAreRefused) {
+  for (const char* path : {"a/k/shard_1_1.pt", "a/k/shard_0.4_2.4.pt", "a/k/shard_2.0_2.pt",
+                           "a/k/shard_0_0.pt", "a/k/shard_0.9223372036854775807_1.pt"}) {
+    const Status status = object_of_file(path).status();
+    EXPECT_FAILURE(status, StatusCode::kDataLoss, "outside the grid", "'a/k'", path);
+    EXPECT_EQ(status.detail("file"), path);
+    EXPECT_EQ(status.detail("object"), "a/k");
+  }
 }
 
 std::vector<std::byte> whole(const ListedArchive& listed, std::string_view source) {

@@ -215,6 +215,15 @@ TEST_F(ZarrDirectory, RefusesObjectsThatAreDamagedOrThereTwice) {
   expect_refused(StatusCode::kDataLoss, "both the object", "old/shard_0.0_1.pt");
 }
 
+TEST_F(ZarrDirectory, RefusesObjectsOutsideOfTheirGrid) {
+  for (const char* name : {"k/shard_3.0_2.4.pt", "k/shard_0.9223372036854775807_1.pt"}) {
+    put_object(name, 1);
+    expect_refused(StatusCode::kDataLoss, "of the key 'k'", name);
+    EXPECT_EQ(open().status().detail("object"), "k");
+    ASSERT_TRUE(storage_->remove(std::string("c/") + name).ok());
+  }
+}
+
 TEST_F(ZarrDirectory, NamesTheCommonStateThatIsNotThere) {
   put("metadata.json", R"({"sharded_backend": "zarr", "sharded_backend_version": 1,)"
                        R"( "common_backend": "torch", "common_backend_version": 1})");

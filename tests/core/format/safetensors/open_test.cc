@@ -76,6 +76,46 @@ TEST_F(SafetensorsOpen, AFileIsACheckpoint) {
   EXPECT_TRUE((*opened)->notes().empty());
 }
 
+std::string object_in_metadata(std::string_view name, std::string_view value) {
+  return R"("__metadata__":{"format":"pt","shardwright.object:)" + std::string(name) + R"(":")" +
+         std::string(value) + R"("},)";
+}
+
+TEST_F(SafetensorsOpen, BytesInTheMetadataAreObjects) {
+  const std::string metadata = object_in_metadata("rng", "data:a/b;base64,//4=");
+  put_tensor("1.safetensors", "v", metadata);
+  put_tensor("2.safetensors", "w", metadata);
+  const auto opened = open();
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ((*opened)->metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));
+  const plan::Catalog& catalog = (*opened)->catalog();
+  ASSERT_EQ(catalog.objects.size(), 1U);
+  EXPECT_EQ(catalog.object_name(0), "rng");
+  EXPECT_EQ(catalog.texts.at(catalog.objects[0].content_type), "a/b");
+  const auto extent = (*opened)->object_extent(0);
+  ASSERT_EQ(extent->file, (*opened)->derived_file());
+  std::string bytes(static_cast<size_t>(extent->size_bytes), ' ');
+  const auto derived = *(*opened)->open_derived();
+  ASSERT_TRUE(derived->read_at(extent->offset, std::as_writable_bytes(std::span(bytes))).ok());
+  EXPECT_EQ(bytes, "\xFF\xFE");
+  EXPECT_EQ((*opened)->object_file(0), 0U);
+}
+
+TEST_F(SafetensorsOpen, ObjectsThatAreNoneAreRefused) {
+  put_tensor("1.safetensors", "w", object_in_metadata("rng", "data:a/b;base64,//4"));
+  expect_refused("1.safetensors", "the object 'rng' in its metadata is not");
+  put_tensor("1.safetensors", "w", object_in_metadata("w", "data:a/b;base64,//4="));
+  expect_refused("1.safetensors", "the object 'w' in its metadata is a tensor, too");
+  put_tensor("1.safetensors", "w", object_in_metadata("v", "data:a/b;base64,//4="));
+  put_tensor("2.safetensors", "v");
+  expect_refused("2.safetensors", "its tensor 'v' is an object in the metadata of another");
+  put_tensor("2.safetensors", "x", object_in_metadata("v", "data:a/b;base64,AAA="));
+  expect_refused("2.safetensors", "the object 'v' in its metadata is another one in another file");
+  put_tensor("1.safetensors", "w",
+             object_in_metadata(std::string(70000, 'n'), "data:a/b;base64,//4="));
+  expect_refused("1.safetensors", "exceed the limits");
+}
+
 TEST_F(SafetensorsOpen, AnIndexSaysWhichFilesCount) {
   put_tensor("1.safetensors", "a", R"("__metadata__":{"format":"pt","part":"1"},)");
   put_tensor("sub/2.safetensors", "b", R"("__metadata__":{"format":"pt","part":"2"},)");

@@ -350,8 +350,9 @@ public final class Shardwright {
     }
 
     /**
-     * Saves a checkpoint again in another format, in bounded memory; the source is only read. What was written stays when the
-     * call fails, and the same call goes on with it.
+     * Saves a checkpoint again in another format, in bounded memory; the source is only read. It may be a directory of
+     * Megatron-core's zarr backend, which nothing else takes. What was written stays when the call fails, and the same call goes
+     * on with it.
      *
      * @param source where it lies
      * @param target where it goes; not in the source
