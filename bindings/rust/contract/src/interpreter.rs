@@ -8,7 +8,7 @@ use crate::words::{convert_options, load_options, save_options};
 use crate::{Failure, HostPanic, files, ranks, torch};
 use serde_json::Value;
 use shardwright::{
-    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Grid, HostStorage, Job, Kind, LoadPlanner, Location,
+    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Grid, HostStorage, Job, LoadPlanner, Location,
     Mapping, ObjectBatch, ObjectSpec, ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State,
     Storage, TensorSpec,
 };
