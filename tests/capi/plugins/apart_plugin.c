@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plugin for tests that brings the device of apart_table.h, and answers what a program needs that
- * has tensors there: "allocate BYTES" with an address of the device, "behind ADDRESS" with where the
- * host finds what lies there, "release ADDRESS BYTES", and "allocations" with how many there are. */
+ * A plugin for tests that brings the device of apart_table.h, and answers what a program needs
+ * that has tensors there: "allocate BYTES" with an address of the device, "behind ADDRESS" with
+ * where the host finds what lies there, "release ADDRESS BYTES", and "allocations" with how many
+ * there are. */
 #include <inttypes.h>
 #include <shardwright/plugin.h>
 #include <stdio.h>
