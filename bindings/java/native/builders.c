@@ -26,7 +26,19 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
   return shw_context_create(&options, out, err);
 }
 
-enum { kAddress, kBytes, kDtype, kNdim, kFlags, kKind, kLayout, kReplica, kFacts };
+enum {
+  kAddress,
+  kBytes,
+  kDtype,
+  kNdim,
+  kDeviceType,
+  kDeviceId,
+  kFlags,
+  kKind,
+  kLayout,
+  kReplica,
+  kFacts
+};
 
 /* Descriptor i from its facts; *shapes and *strides move on to the next tensor. */
 static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const int64_t** strides) {
@@ -34,7 +46,8 @@ static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const i
   t.flags = (uint32_t)facts[kFlags];
   t.data = (void*)(intptr_t)facts[kAddress];
   t.byte_size = (uint64_t)facts[kBytes];
-  t.device_type = 1;
+  t.device_type = (int32_t)facts[kDeviceType];
+  t.device_id = (int32_t)facts[kDeviceId];
   t.dtype = (int32_t)facts[kDtype];
   t.ndim = (int32_t)facts[kNdim];
   t.shape = *shapes;

@@ -7,7 +7,18 @@
 
 #include "bindings/java/native/hsdp_params.h"
 
-enum { kAddress, kBytes, kDtype, kNdim, kGradFacts, kShardDim = kGradFacts, kFlags, kParamFacts };
+enum {
+  kAddress,
+  kBytes,
+  kDtype,
+  kNdim,
+  kDeviceType,
+  kDeviceId,
+  kGradFacts,
+  kShardDim = kGradFacts,
+  kFlags,
+  kParamFacts
+};
 
 /* ---- parameters and gradients ---- */
 
@@ -16,7 +27,8 @@ static shw_tensor described(const int64_t* facts, const int64_t** shapes) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = (void*)(intptr_t)facts[kAddress];
   tensor.byte_size = (uint64_t)facts[kBytes];
-  tensor.device_type = 1;
+  tensor.device_type = (int32_t)facts[kDeviceType];
+  tensor.device_id = (int32_t)facts[kDeviceId];
   tensor.dtype = (int32_t)facts[kDtype];
   tensor.ndim = (int32_t)facts[kNdim];
   tensor.shape = *shapes;

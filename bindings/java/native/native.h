@@ -53,10 +53,10 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
                                    void* log_bridge, const char* machine, shw_context** out,
                                    shw_error** err);
 
-/* Tensors in bulk. facts: eight numbers per tensor: address, bytes, dtype, ndim,
- * flags, kind, number of its layout (0 = none), replica id. shapes and strides back to
- * back (strides NULL = row-major all). layouts: their handles. The other arrays are those
- * of shw_tensor_batch. */
+/* Tensors in bulk. facts: ten numbers per tensor: address, bytes (0 = as shape and strides need),
+ * dtype, ndim, device type, device id, flags, kind, number of its layout (0 = none), replica id.
+ * shapes and strides back to back (strides NULL = row-major all). layouts: their handles. The other
+ * arrays are those of shw_tensor_batch. */
 shw_status shw_java_state_add_tensors(
     shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
     const int64_t* facts, const int64_t* shapes, const int64_t* strides,
@@ -109,9 +109,9 @@ shw_status shw_java_communicator_issue(shw_communicator* communicator, int32_t o
                                        uint64_t in_bytes, void* out_data, uint64_t out_bytes,
                                        int32_t root, shw_work** out, shw_error** err);
 
-/* Parameters and gradients of units. facts: of a parameter address, bytes, dtype, ndim, dimension
- * that is cut, SHW_HSDP_PARAM_ flags; of a gradient the first four. shapes back to back. The other
- * arrays are those of shw_hsdp_param_batch. */
+/* Parameters and gradients of units. facts: of a parameter address, bytes (0 = as the shape needs),
+ * dtype, ndim, device type, device id, dimension that is cut, SHW_HSDP_PARAM_ flags; of a gradient
+ * the first six. shapes back to back. The other arrays are those of shw_hsdp_param_batch. */
 shw_status shw_java_hsdp_add_params(shw_hsdp_unit* unit, uint64_t count, const char* names,
                                     const uint64_t* name_offsets, const int64_t* facts,
                                     const int64_t* shapes, const char* aliases,

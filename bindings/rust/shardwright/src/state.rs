@@ -78,7 +78,7 @@ impl<'a> State<'a> {
     }
 
     /// Adds what one call on a batch describes.
-    fn add_one(&mut self, describe: impl FnOnce(&mut TensorBatch<'a>) -> Result<()>) -> Result<()> {
+    pub(crate) fn add_one(&mut self, describe: impl FnOnce(&mut TensorBatch<'a>) -> Result<()>) -> Result<()> {
         let mut batch = TensorBatch::new();
         describe(&mut batch)?;
         self.add_batch(batch)

@@ -240,11 +240,15 @@ impl<'a> TensorBatch<'a> {
     /// The memory stays valid, and free of writes by others while a call uses it, as long as the state lives that the
     /// batch is added to.
     pub unsafe fn add_raw(&mut self, spec: &TensorSpec, memory: RawMemory) -> Result<()> {
+        self.push(spec, memory, HOST)
+    }
+
+    pub(crate) fn push(&mut self, spec: &TensorSpec, memory: RawMemory, device: (i32, i32)) -> Result<()> {
         spec.check(&memory)?;
         self.names.push(spec.name);
         self.paths.push(spec.path);
         self.kinds.push(spec.kind as i32);
-        self.tensors.push(described(spec, memory));
+        self.tensors.push(described(spec, memory, device));
         self.strided.push(!spec.strides.is_empty());
         self.shapes.extend_from_slice(spec.shape);
         self.strides.extend_from_slice(spec.strides);
@@ -381,7 +385,7 @@ impl<'a> TensorBatch<'a> {
         self.laid_out((name, dtype, global_shape), held, |batch, spec| batch.add_owned(spec, data))
     }
 
-    fn laid_out(
+    pub(crate) fn laid_out(
         &mut self,
         (name, dtype, global_shape): (&str, DType, &[i64]),
         (layout, rank): (&Layout, i32),
@@ -571,19 +575,22 @@ impl Layouts {
     }
 }
 
-fn described(spec: &TensorSpec, memory: RawMemory) -> ffi::shw_tensor {
+/// DLPack's numbers of memory of the host.
+const HOST: (i32, i32) = (ffi::SHW_DEVICE_CPU, 0);
+
+fn described(spec: &TensorSpec, memory: RawMemory, device: (i32, i32)) -> ffi::shw_tensor {
     // SAFETY: a plain struct for which all zero is valid.
     let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
     tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
     tensor.flags = if memory.read_only { ffi::SHW_TENSOR_READ_ONLY as u32 } else { 0 };
     tensor.data = memory.data.cast();
     tensor.byte_size = memory.size as u64;
-    tensor.device_type = 1;
+    (tensor.device_type, tensor.device_id) = device;
     tensor.dtype = spec.dtype.0;
     tensor.ndim = spec.shape.len() as i32;
     tensor
 }
 
-fn invalid(tensor: &str, what: String) -> Error {
+pub(crate) fn invalid(tensor: &str, what: String) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
 }

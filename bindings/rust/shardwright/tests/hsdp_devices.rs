@@ -2,25 +2,15 @@
 //! Units on a device whose memory faults under the host's hands (tests/conformance/device/apart_table.c): bits are those of
 //! the host, memory says where it lies, checkpoints go round, and slices of it are refused.
 
+#[path = "support/apart.rs"]
+mod apart;
 #[path = "support/ranks.rs"]
 mod ranks;
 
+use apart::{APART, apart, context, seen};
 use ranks::{COLUMNS, ROWS, ends_of_threads, iterate, meshes, message_of, on_ranks, weight};
 use shardwright::hsdp::{Content, Device, Hsdp, HsdpOptions, Mesh, Param, Unit, UnitOptions, View};
 use shardwright::{Context, DType, ErrorKind, LoadOptions, Location, SaveOptions, State, load_at, save_at};
-
-const APART: (i32, i32) = (12, 5);
-
-fn context() -> Context {
-    let context = Context::builder().build().unwrap();
-    // SAFETY: it is one of ours.
-    unsafe { context.load_plugin("apart") }.unwrap();
-    context
-}
-
-fn apart(context: &Context) -> Device {
-    Device::open(context, "apart", "").unwrap()
-}
 
 fn layer(hsdp: &mut Hsdp, values: &[f32], options: &UnitOptions) -> Unit {
     hsdp.add_unit("layer", options, &[Param::new("weight", &[ROWS as i64, COLUMNS as i64], values)]).unwrap()
@@ -32,15 +22,6 @@ fn alone(context: &Context, values: &[f32], options: &UnitOptions) -> (Hsdp, Uni
     let mut hsdp = Hsdp::on_device(context, &apart(context), &mesh, &HsdpOptions::default()).unwrap();
     let unit = layer(&mut hsdp, values, options);
     (hsdp, unit)
-}
-
-/// What lies at an address of the device.
-fn seen(context: &Context, hsdp: &Hsdp, unit: Unit, view: View) -> Vec<f32> {
-    let found = hsdp.memory(unit, view, 0).unwrap();
-    assert_eq!((found.device, found.dtype), (APART, DType::FLOAT32));
-    let behind: usize = context.ask_plugin("apart", &format!("behind {}", found.address)).unwrap().parse().unwrap();
-    // SAFETY: the plugin keeps it there, and nobody changes it meanwhile.
-    unsafe { std::slice::from_raw_parts(behind as *const f32, found.byte_size as usize / 4) }.to_vec()
 }
 
 /// Offloaded shards and gradients of all ranks after each of three steps, and the norms.
@@ -88,13 +69,13 @@ fn memory_says_where_it_lies_and_slices_are_refused() {
     let host = Device::host(true).unwrap();
     assert_eq!((host.name(), host.number(), host.is_host()), ("host".to_owned(), (1, 0), true));
     let (mut hsdp, unit) = alone(&context, &weight(), &UnitOptions::default());
-    assert_eq!(seen(&context, &hsdp, unit, View::Local), weight());
+    assert_eq!(seen(&context, &hsdp, unit, View::Local, 0), weight());
     assert_eq!(hsdp.memory(unit, View::Grad, 0).unwrap().address, 0);
     message_of(hsdp.memory(unit, View::Full, 0), ErrorKind::FailedPrecondition);
     let text = message_of(hsdp.local::<f32>(unit, 0), ErrorKind::Unimplemented);
     assert!(text.contains("(12, 5)"), "{text}");
     hsdp.pre_forward(unit).unwrap();
-    assert_eq!(seen(&context, &hsdp, unit, View::Full), weight());
+    assert_eq!(seen(&context, &hsdp, unit, View::Full, 0), weight());
     message_of(hsdp.full::<f32>(unit, 0), ErrorKind::Unimplemented);
     message_of(hsdp.update::<f32>(unit, 0, |_, _| unreachable!()), ErrorKind::Unimplemented);
 }
@@ -117,9 +98,9 @@ fn checkpoints_go_from_the_device_to_the_host_and_back() {
         drop(state);
         other.step_event().unwrap();
         other.pre_forward(unit).unwrap();
-        assert_eq!(seen(&context, &other, unit, View::Full), weight());
+        assert_eq!(seen(&context, &other, unit, View::Full, 0), weight());
     }
-    assert_eq!(seen(&context, &hsdp, unit, View::Local), weight());
+    assert_eq!(seen(&context, &hsdp, unit, View::Local, 0), weight());
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

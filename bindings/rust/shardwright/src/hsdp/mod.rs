@@ -38,12 +38,15 @@
 //!
 //! Memory of the library is seen as slices that the borrow checker ends before the next change: whole parameters while a unit is
 //! unsharded ([`Hsdp::full`]), the part of this rank ([`Hsdp::local`]) and its gradient ([`Hsdp::grad`]). On a [`Device`] with memory
-//! of its own there are addresses instead ([`Hsdp::memory`]); shards and gradients of units that offload are slices there, too.
+//! of its own there are addresses instead ([`Hsdp::memory`]); shards and gradients of units that offload are slices there, too. What
+//! the host has on that device is handed in by its address ([`DeviceTensor`]).
 
 mod allocator;
 mod background;
 mod communicator;
 mod device;
+mod device_entries;
+mod device_tensor;
 mod estimate;
 mod gradients;
 mod host_communicator;
@@ -57,6 +60,7 @@ pub use allocator::{ALIGNMENT, HostAllocator};
 pub use background::{FinishedSave, SaveJob};
 pub use communicator::{Communicator, delayed, fake_communicator, open_communicator, over, thread_communicators};
 pub use device::{Device, View, ViewMemory};
+pub use device_tensor::DeviceTensor;
 pub use estimate::{EstimatedUnit, EstimatedWorld, estimate};
 pub use host_communicator::{HostCommunicator, Operation};
 pub use mesh::{Lane, Mesh};

@@ -3,6 +3,7 @@
 
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
+use crate::hsdp::device_tensor::DeviceTensor;
 use crate::limits::{DEFAULT_TIMEOUT, span_ns};
 use crate::memory::as_bytes;
 use crate::options::options;
@@ -167,13 +168,22 @@ impl UnitOptions {
     }
 }
 
+/// Where the elements of a parameter are.
+#[derive(Clone, Copy, Debug)]
+enum Elements<'a> {
+    /// It begins as zero.
+    Nowhere,
+    Host(&'a [u8]),
+    Device(&'a DeviceTensor),
+}
+
 /// A parameter of a unit, whole.
 #[derive(Clone, Debug)]
 pub struct Param<'a> {
     name: String,
     shape: Vec<i64>,
     dtype: DType,
-    data: Option<&'a [u8]>,
+    elements: Elements<'a>,
     /// Dimension that is cut; negative counts from the end.
     pub shard_dim: i32,
     /// It gets no gradient.
@@ -189,7 +199,12 @@ pub struct Param<'a> {
 impl<'a> Param<'a> {
     /// A parameter with its elements, row-major, which are copied when the unit is added.
     pub fn new<T: Element>(name: &str, shape: &[i64], data: &'a [T]) -> Param<'a> {
-        Param { data: Some(as_bytes(data)), ..Param::empty(name, shape, T::DTYPE) }
+        Param { elements: Elements::Host(as_bytes(data)), ..Param::empty(name, shape, T::DTYPE) }
+    }
+
+    /// A parameter whose elements lie on the device of the units, from where they are copied when the unit is added.
+    pub fn on_device(name: &str, tensor: &'a DeviceTensor) -> Param<'a> {
+        Param { elements: Elements::Device(tensor), ..Param::empty(name, tensor.shape(), tensor.dtype()) }
     }
 
     /// A parameter whose shard begins as zero, and which the host fills.
@@ -198,7 +213,7 @@ impl<'a> Param<'a> {
             name: name.to_owned(),
             shape: shape.to_vec(),
             dtype,
-            data: None,
+            elements: Elements::Nowhere,
             shard_dim: 0,
             frozen: false,
             replicate: false,
@@ -217,8 +232,8 @@ impl<'a> Param<'a> {
     fn check(&self) -> Result<()> {
         let elements = self.shape.iter().try_fold(1i64, |product, extent| product.checked_mul(*extent)).unwrap_or(-1);
         let wanted = u64::try_from(elements).map(|count| self.dtype.byte_size(count)).unwrap_or(u64::MAX);
-        match self.data {
-            Some(data) if !self.ignore && data.len() as u64 != wanted => Err(Error::new(
+        match self.elements {
+            Elements::Host(data) if !self.ignore && data.len() as u64 != wanted => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("parameter '{}' of shape {:?} has {} bytes of elements", self.name, self.shape, data.len()),
             )),
@@ -227,7 +242,11 @@ impl<'a> Param<'a> {
     }
 
     fn tensor(&self) -> ffi::shw_tensor {
-        tensor_of(self.dtype, &self.shape, self.data)
+        match self.elements {
+            Elements::Nowhere => tensor_of(self.dtype, &self.shape, None),
+            Elements::Host(data) => tensor_of(self.dtype, &self.shape, Some(data)),
+            Elements::Device(tensor) => tensor.described(),
+        }
     }
 }
 

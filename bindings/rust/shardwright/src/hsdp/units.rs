@@ -67,7 +67,8 @@ impl Hsdp {
         Hsdp::make(context, &options.raw(mesh.handle(), std::ptr::null()), true)
     }
 
-    /// The same with the memory of all units on a device. Parameters and gradients are handed in from memory of the host.
+    /// The same with the memory of all units on a device. Parameters and gradients are handed in from memory of the host, or of that
+    /// device ([`DeviceTensor`](crate::hsdp::DeviceTensor)).
     pub fn on_device(context: &Context, device: &Device, mesh: &Mesh, options: &HsdpOptions) -> Result<Hsdp> {
         Hsdp::make(context, &options.raw(mesh.handle(), device.handle()), device.is_host())
     }
@@ -88,7 +89,8 @@ impl Hsdp {
     }
 
     /// Makes a unit of these parameters, numbered from 0, and cuts them: all ranks call it. The name is for messages, and equal on all
-    /// ranks; INVALID_ARGUMENT on all of them where they disagree, naming the unit and a rank that differs.
+    /// ranks; INVALID_ARGUMENT on all of them where they disagree, naming the unit and a rank that differs. UNIMPLEMENTED naming a
+    /// parameter that lies on another device than the units.
     pub fn add_unit(&mut self, name: &str, options: &UnitOptions, params: &[Param]) -> Result<Unit> {
         self.make_unit(name, options, params, |_| Ok(()))
     }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host behind a tensor.
+// Memory behind a tensor of the host program.
 package io.shardwright;
 
 import io.shardwright.errors.ShardwrightException;
 import io.shardwright.errors.StatusCode;
+import io.shardwright.hsdp.DeviceMemory;
 import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
 import io.shardwright.internal.shw_nativeJNI;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Objects;
 
 /**
  * Bytes that native calls can reach. Direct buffers and library tensors are used as they are. Heap arrays and buffers have
- * a direct copy: it is filled before each save and copied back after each load.
+ * a direct copy: it is filled before each save and copied back after each load. Of memory that is given by its address, on a
+ * device or not, only the address is known.
  */
 final class HostMemory {
     /** Of copies: that of buffers of the library, so that vector copies and casts begin on whole cache lines. */
@@ -20,13 +24,25 @@ final class HostMemory {
 
     private final ByteBuffer direct;
     private final Tensor tensor;
+    private final DeviceMemory place;
     private final boolean readOnly;
     private final Runnable fill;
     private final Runnable giveBack;
 
-    private HostMemory(ByteBuffer direct, Tensor tensor, boolean readOnly, Runnable fill, Runnable giveBack) {
+    private HostMemory(ByteBuffer direct, Tensor tensor, DeviceMemory place) {
+        this(direct, tensor, place, false, null, null);
+    }
+
+    private HostMemory(ByteBuffer direct, boolean readOnly, Runnable fill, Runnable giveBack) {
+        this(direct, null, null, readOnly, fill, giveBack);
+    }
+
+    /** One of the first three is there. */
+    private HostMemory(ByteBuffer direct, Tensor tensor, DeviceMemory place, boolean readOnly, Runnable fill,
+            Runnable giveBack) {
         this.direct = direct;
         this.tensor = tensor;
+        this.place = place;
         this.readOnly = readOnly;
         this.fill = fill;
         this.giveBack = giveBack;
@@ -35,13 +51,13 @@ final class HostMemory {
     /** The remaining bytes of a buffer, whatever its byte order. */
     static HostMemory of(ByteBuffer buffer) {
         if (buffer.isDirect()) {
-            return new HostMemory(buffer.slice(), null, buffer.isReadOnly(), null, null);
+            return new HostMemory(buffer.slice(), buffer.isReadOnly(), null, null);
         }
         ByteBuffer heap = buffer.slice();
         ByteBuffer copy = allocate(heap.remaining());
         Runnable fill = () -> copy.duplicate().put(heap.duplicate());
         Runnable giveBack = () -> heap.duplicate().put(copy.duplicate());
-        return new HostMemory(copy, null, buffer.isReadOnly(), fill, giveBack);
+        return new HostMemory(copy, buffer.isReadOnly(), fill, giveBack);
     }
 
     private static ByteBuffer allocate(int bytes) {
@@ -51,7 +67,11 @@ final class HostMemory {
     }
 
     static HostMemory of(Tensor tensor) {
-        return new HostMemory(null, tensor, false, null, null);
+        return new HostMemory(null, tensor, null);
+    }
+
+    static HostMemory of(DeviceMemory place) {
+        return new HostMemory(null, null, Objects.requireNonNull(place, "memory"));
     }
 
     /** Element type of an array of byte, short, int, long, float or double; null for anything else. */
@@ -79,7 +99,7 @@ final class HostMemory {
                     "an array of " + bytes + " bytes has no direct copy; use a library tensor (Tensor.zeros)");
         }
         ByteBuffer copy = allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
-        return new HostMemory(copy, null, false, () -> put(copy, array), () -> get(copy, array));
+        return new HostMemory(copy, false, () -> put(copy, array), () -> get(copy, array));
     }
 
     private static void put(ByteBuffer copy, Object array) {
@@ -116,6 +136,9 @@ final class HostMemory {
 
     /** First byte. The memory stays as long as this object, and as the tensor that `uses` enters. */
     long address(Uses uses) {
+        if (place != null) {
+            return place.address();
+        }
         if (tensor == null) {
             return shw_nativeJNI.addressOf(direct);
         }
@@ -123,8 +146,25 @@ final class HostMemory {
         return tensor.address();
     }
 
+    /** 0 where only the address is known. */
     long byteSize() {
+        if (place != null) {
+            return 0;
+        }
         return tensor != null ? tensor.byteSize() : direct.capacity();
+    }
+
+    /** Of memory of which only the address is known; null for all else. */
+    DeviceMemory place() {
+        return place;
+    }
+
+    int deviceType() {
+        return place != null ? place.deviceType() : shw_nativeConstants.SHW_DEVICE_CPU;
+    }
+
+    int deviceId() {
+        return place != null ? place.deviceId() : 0;
     }
 
     boolean isReadOnly() {
@@ -143,8 +183,12 @@ final class HostMemory {
         }
     }
 
-    /** The bytes now; only up to 2 GiB. */
+    /** The bytes now; only up to 2 GiB. UNIMPLEMENTED where only the address is known. */
     ByteBuffer bytes() {
+        if (place != null) {
+            throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "the tensor was given as an address of a device ("
+                    + place.deviceType() + ", " + place.deviceId() + "), and has no buffer: use the address there");
+        }
         if (tensor != null) {
             return tensor.bytes();
         }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in memory of the host, as entries of a state.
+// Tensors of the host program, as entries of a state.
 package io.shardwright;
 
 import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.UnimplementedException;
+import io.shardwright.hsdp.DeviceMemory;
+import io.shardwright.hsdp.HsdpParam;
+import io.shardwright.hsdp.HsdpUnit;
 import io.shardwright.internal.Invalid;
 import io.shardwright.internal.TensorAccess;
 import io.shardwright.internal.Uses;
@@ -19,9 +23,11 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A tensor of the host: memory, element type and shape, and which part of a larger tensor it is. Immutable; the memory is
- * borrowed. Bytes are little-endian whatever the order of the buffer says. Direct buffers and library tensors are used in
- * place; heap arrays and buffers are copied before a save and copied back after a load.
+ * A tensor of the host program: memory, element type and shape, and which part of a larger tensor it is. Immutable; the memory
+ * is borrowed. Bytes are little-endian whatever the order of the buffer says. Direct buffers and library tensors are used in
+ * place; heap arrays and buffers are copied before a save and copied back after a load. Memory of a device is used where it lies,
+ * by units that have theirs there ({@link HsdpParam#of}, {@link HsdpUnit#addGrads}) and by states that have shards of such units
+ * ({@link State#add}).
  */
 public final class HostTensor {
     static {
@@ -84,6 +90,20 @@ public final class HostTensor {
      */
     public static HostTensor of(Tensor tensor) {
         return new HostTensor(HostMemory.of(tensor), tensor.dtype(), tensor.shape());
+    }
+
+    /**
+     * Memory by its address, on a device or of the host. What wrote it has ended: streams of a device are not waited for. It is
+     * there, and nobody else writes it, as long as it is used: by a unit until that is sealed, or the gradients were reduced; by
+     * a state as long as that, or a job with it, is open.
+     *
+     * @param dtype element type
+     * @param memory address and device
+     * @param shape extents
+     * @return a whole row-major tensor
+     */
+    public static HostTensor of(DType dtype, DeviceMemory memory, long... shape) {
+        return new HostTensor(HostMemory.of(memory), dtype, shape);
     }
 
     /**
@@ -291,6 +311,7 @@ public final class HostTensor {
      * The bytes in memory now; for heap arrays those of the last save or load.
      *
      * @return a little-endian view of up to 2 GiB
+     * @throws UnimplementedException for memory that was given by its address
      */
     public ByteBuffer bytes() {
         return memory.isReadOnly() ? memory.bytes().asReadOnlyBuffer() : memory.bytes();
@@ -310,7 +331,8 @@ public final class HostTensor {
             throw Invalid.entry(name, "the tensor is strided or part of a larger one; it must be dense and whole");
         }
         memory.beforeSave();
-        return new TensorAccess.Dense(memory.address(uses), memory.byteSize(), dtype, shape.clone());
+        return new TensorAccess.Dense(memory.address(uses), memory.byteSize(), dtype, shape.clone(),
+                memory.deviceType(), memory.deviceId());
     }
 
     /** Strides, row-major where none were given. */
@@ -402,6 +424,16 @@ public final class HostTensor {
                 throw Invalid.entry(name,
                         "box " + box + " does not have the dimensions of " + Arrays.toString(globalShape));
             }
+        }
+        checkMemory(name);
+    }
+
+    private void checkMemory(String name) {
+        if (memory.place() != null) {
+            if (memory.place().address() == 0 && elements(name) != 0) {
+                throw Invalid.entry(name, "address 0 for shape " + Arrays.toString(shape));
+            }
+            return;
         }
         // To the library no bytes mean as many as the shape needs.
         if (strides != null && memory.byteSize() == 0 && elements(name) != 0) {

@@ -5,6 +5,7 @@ package io.shardwright;
 import io.shardwright.errors.AlreadyExistsException;
 import io.shardwright.errors.InvalidArgumentException;
 import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.UnimplementedException;
 import io.shardwright.hsdp.Hsdp;
 import io.shardwright.internal.Handle;
 import io.shardwright.internal.Invalid;
@@ -14,7 +15,6 @@ import io.shardwright.internal.Text;
 import io.shardwright.internal.Uses;
 import io.shardwright.internal.shw_nativeJNI;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,14 +31,20 @@ public final class State extends Handle {
 
     private final Map<String, HostTensor> tensors;
     private final Map<String, String> tensorPaths;
+    private final List<Uses> uses;
 
     private State(long handle, Uses uses, Map<String, HostTensor> tensors, Map<String, String> paths) {
+        this(handle, new ArrayList<>(List.of(uses)), tensors, paths);
+    }
+
+    private State(long handle, List<Uses> uses, Map<String, HostTensor> tensors, Map<String, String> paths) {
         super(handle, Leak.WARN, h -> {
             shw_nativeJNI.shw_state_release(h);
-            uses.close();
+            uses.forEach(Uses::close);
         });
-        this.tensors = Collections.unmodifiableMap(new LinkedHashMap<>(tensors));
+        this.tensors = new LinkedHashMap<>(tensors);
         tensorPaths = new LinkedHashMap<>(paths);
+        this.uses = uses;
     }
 
     /**
@@ -65,6 +71,33 @@ public final class State extends Handle {
             throw Invalid.parameter("state", "a state is a map of names to values, found null");
         }
         return builder().tree(tree).build();
+    }
+
+    /**
+     * Adds a tensor behind what is there. That is how one that lies on a device, such as what an optimizer keeps there, gets in:
+     * after {@link Hsdp#addToState} gave the state shards of units on that device, which saves and loads copy by it.
+     *
+     * @param name fully qualified name
+     * @param tensor the tensor
+     * @throws AlreadyExistsException when there is an entry of that name
+     * @throws InvalidArgumentException as {@link Builder#build}
+     * @throws UnimplementedException naming a device on which no shards of the state lie
+     */
+    public void add(String name, HostTensor tensor) {
+        TensorColumns column = new TensorColumns(tensor.form());
+        column.add(name, "", tensor);
+        Uses more = new Uses();
+        try {
+            with(h -> {
+                column.addTo(h, more);
+                tensors.put(name, tensor);
+                tensorPaths.put(name, "");
+                return uses.add(more);
+            });
+        } catch (Throwable e) {
+            more.close();
+            throw e;
+        }
     }
 
     /**

@@ -16,7 +16,7 @@ import java.util.Map;
 
 /** Tensors of a state, all of one form. Not thread-safe. */
 final class TensorColumns {
-    private static final int FACTS = 8;
+    private static final int FACTS = 10;
 
     /** Whole tensors, boxes of larger ones, parts of grids. */
     enum Form { WHOLE, BOXES, GRIDS }
@@ -56,10 +56,12 @@ final class TensorColumns {
             facts[at + 1] = tensor.memory().byteSize();
             facts[at + 2] = tensor.dtype().number();
             facts[at + 3] = shape.length;
-            facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
-            facts[at + 5] = tensor.kind().number();
-            facts[at + 6] = layouts.number(names.get(i), tensor);
-            facts[at + 7] = tensor.isReplica() ? 1 : 0;
+            facts[at + 4] = tensor.memory().deviceType();
+            facts[at + 5] = tensor.memory().deviceId();
+            facts[at + 6] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
+            facts[at + 7] = tensor.kind().number();
+            facts[at + 8] = layouts.number(names.get(i), tensor);
+            facts[at + 9] = tensor.isReplica() ? 1 : 0;
             shapes.addAll(shape);
             if (strided) {
                 strides.addAll(tensor.stridesOrDense());

@@ -80,6 +80,16 @@ public final class Device extends Handle {
     }
 
     /**
+     * Memory that lies on this device.
+     *
+     * @param address where it begins there
+     * @return the memory, of which nothing is checked here
+     */
+    public DeviceMemory memory(long address) {
+        return new DeviceMemory(address, deviceType(), deviceId());
+    }
+
+    /**
      * Name of the device.
      *
      * @return e.g. {@code host}

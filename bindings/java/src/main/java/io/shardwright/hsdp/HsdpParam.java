@@ -39,7 +39,8 @@ public final class HsdpParam {
      * A parameter that begins as a tensor.
      *
      * @param name fully qualified name
-     * @param tensor whole and dense; read when the unit is sealed, a heap array when the parameter is added
+     * @param tensor whole and dense, of the host or on the device of the context; read when the unit is sealed, a heap array when
+     *     the parameter is added
      * @return the parameter, cut along its first dimension
      */
     public static HsdpParam of(String name, HostTensor tensor) {

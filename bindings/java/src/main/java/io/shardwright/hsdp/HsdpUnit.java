@@ -63,6 +63,7 @@ public final class HsdpUnit extends HsdpSettings {
      * @param params the parameters
      * @throws InvalidArgumentException naming a parameter that cannot be
      * @throws FailedPreconditionException when the unit is sealed
+     * @throws ShardwrightException UNIMPLEMENTED naming a parameter that lies on another device
      */
     public void addParams(List<HsdpParam> params) {
         Uses during = new Uses();
@@ -196,9 +197,11 @@ public final class HsdpUnit extends HsdpSettings {
      * Hands in gradients of whole parameters, all or none: copies, which are added to what is there.
      *
      * @param params numbers of the parameters
-     * @param grads the gradient of each: dense, of the global shape, of any floating dtype
+     * @param grads the gradient of each: dense, of the global shape, of any floating dtype, of the host or on the device of the
+     *     context, where what wrote it has ended
      * @throws InvalidArgumentException naming a gradient that does not fit
      * @throws FailedPreconditionException when the whole parameters are not there
+     * @throws ShardwrightException UNIMPLEMENTED naming a gradient that lies on another device
      */
     public void addGrads(int[] params, List<HostTensor> grads) {
         try (Uses during = new Uses()) {
@@ -207,8 +210,8 @@ public final class HsdpUnit extends HsdpSettings {
     }
 
     /**
-     * As {@link #addGrads}, but gradients are read where they lie: direct memory stays as it is until they were reduced. Heap
-     * arrays are copied now.
+     * As {@link #addGrads}, but gradients are read where they lie: direct memory and that of the device stays as it is until they
+     * were reduced. Heap arrays, and on a device all memory of the host, are copied now.
      *
      * @param params numbers of the parameters
      * @param grads the gradient of each
@@ -232,7 +235,8 @@ public final class HsdpUnit extends HsdpSettings {
         LongList shapes = new LongList();
         for (int i = 0; i < params.length; i++) {
             TensorAccess.Dense dense = TensorAccess.read("gradient of parameter " + params[i], grads.get(i), during);
-            facts.addAll(new long[] {dense.address(), dense.byteSize(), dense.dtype().number(), dense.shape().length});
+            facts.addAll(new long[] {dense.address(), dense.byteSize(), dense.dtype().number(), dense.shape().length,
+                dense.deviceType(), dense.deviceId()});
             shapes.addAll(dense.shape());
         }
         long[] numbers = Arrays.stream(params).asLongStream().toArray();

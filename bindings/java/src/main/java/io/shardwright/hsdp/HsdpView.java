@@ -97,6 +97,16 @@ public final class HsdpView {
     }
 
     /**
+     * Where the memory lies, as other tensors are given; valid as the memory is.
+     *
+     * @return address and device
+     * @throws FailedPreconditionException as {@link #address}
+     */
+    public DeviceMemory memory() {
+        return new DeviceMemory(address(), deviceType, deviceId);
+    }
+
+    /**
      * All bytes without a copy.
      *
      * @return a little-endian view, which may be written where it is a part of this rank or a gradient

@@ -47,13 +47,13 @@ final class ParamColumns {
 
     private void addFacts(HsdpParam param, Uses uses) {
         TensorAccess.Dense dense = param.tensor() == null
-                ? new TensorAccess.Dense(0, 0, param.dtype(), param.shape())
+                ? new TensorAccess.Dense(0, 0, param.dtype(), param.shape(), shw_nativeConstants.SHW_DEVICE_CPU, 0)
                 : TensorAccess.read(param.name(), param.tensor(), uses);
         int flags = (param.isFrozen() ? shw_nativeConstants.SHW_HSDP_PARAM_FROZEN : 0)
                 | (param.isReplicated() ? shw_nativeConstants.SHW_HSDP_PARAM_REPLICATE : 0)
                 | (param.isIgnored() ? shw_nativeConstants.SHW_HSDP_PARAM_IGNORE : 0);
         facts.addAll(new long[] {dense.address(), dense.byteSize(), dense.dtype().number(), dense.shape().length,
-            param.shardDim(), flags});
+            dense.deviceType(), dense.deviceId(), param.shardDim(), flags});
         shapes.addAll(dense.shape());
     }
 

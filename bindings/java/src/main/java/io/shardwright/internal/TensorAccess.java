@@ -15,8 +15,9 @@ public final class TensorAccess {
      * A dense tensor.
      *
      * @param address first byte; stays as long as the tensor can be reached and `uses` is open
+     * @param byteSize 0 where only the address is known
      */
-    public record Dense(long address, long byteSize, DType dtype, long[] shape) {}
+    public record Dense(long address, long byteSize, DType dtype, long[] shape, int deviceType, int deviceId) {}
 
     /** Part of the class of tensors. */
     public interface Reader {
