@@ -56,12 +56,11 @@ typedef struct shw_convert_options {
 SHW_API void shw_convert_options_init(shw_convert_options* options,
                                       uint32_t struct_size) SHW_NOEXCEPT;
 
-/* Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source
- * is only read. It is of any format that shw_checkpoint_open takes, or a directory of the zarr
- * backend of Megatron-core (up to 0.14), which nothing else here opens. Memory is bounded by the
- * budget, but for byte objects. What was written stays when the call fails, and the same call goes
- * on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and
- * left as it is.
+/* Saves the checkpoint at `source` (of a format that shw_checkpoint_open takes, or of the zarr
+ * backend of Megatron-core up to 0.14) to `target`, never inside of it, in another format; the
+ * source is only read. Memory is bounded by the budget, but for byte objects. What was written
+ * stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A
+ * target that this call has made before is compared and left as it is.
  * Threads: any
  * Blocks: io
  * Owns: out

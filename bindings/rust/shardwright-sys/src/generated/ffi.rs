@@ -2971,7 +2971,7 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_convert_options_init(options: *mut shw_convert_options, struct_size: u32);
-    /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. It is of any format that shw_checkpoint_open takes, or a directory of the zarr backend of Megatron-core (up to 0.14), which nothing else here opens. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
+    /// Saves the checkpoint at `source` (of a format that shw_checkpoint_open takes, or of the zarr backend of Megatron-core up to 0.14) to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
     pub fn shw_convert(
         context: *mut shw_context,
         source_storage: *mut shw_storage,
@@ -6120,7 +6120,7 @@ mod dispatch {
         unsafe { (table().convert_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
-    /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. It is of any format that shw_checkpoint_open takes, or a directory of the zarr backend of Megatron-core (up to 0.14), which nothing else here opens. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
+    /// Saves the checkpoint at `source` (of a format that shw_checkpoint_open takes, or of the zarr backend of Megatron-core up to 0.14) to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_convert(
