@@ -43,9 +43,8 @@ Status fill_and_seal(int descriptor, uint64_t size_bytes) {
   for (uint64_t filled = 0; filled < size_bytes;) {
     const uint64_t most = std::min<uint64_t>(kZeros.size(), size_bytes - filled);
     const ssize_t wrote = ::pwrite(descriptor, kZeros.data(), most, static_cast<off_t>(filled));
-    if (wrote < 0 && errno != EINTR) return failed(errno, "reserve");
-    if (wrote == 0) return failed(ENOSPC, "reserve");
-    if (wrote > 0) filled += static_cast<uint64_t>(wrote);
+    if (wrote <= 0) return failed(wrote < 0 ? errno : ENOSPC, "reserve");
+    filled += static_cast<uint64_t>(wrote);
   }
   if (::fcntl(descriptor, F_ADD_SEALS, kSeals) != 0) return failed(errno, "seal");
   return {};

@@ -191,8 +191,8 @@ Result<std::unique_ptr<StorageObject>> write_uncommitted(Storage& storage, std::
 // where options.durable. A failure of a kCreate object leaves what was there.
 Status write_all(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
                  OpenOptions options);
-// write_all of kCreate by the only writer that uses options.temporary_suffix for this key: what one
-// that was killed has left under it goes first.
+// write_all of kCreate by the only writer that uses options.temporary_suffix, which is not empty,
+// for this key: what one that was killed has left under it goes first.
 Status put_in_place(Storage& storage, std::string_view key, std::span<const std::byte> bytes,
                     OpenOptions options);
 // Removes what a writer that was killed has left of a kCreate object with this temporary_suffix.

@@ -18,6 +18,7 @@ CASES = []
 ALGORITHMS = ("broadcast", "gather_rounds", "gather_object")
 # Ranks 0 and 2 are one data-parallel group, 1 and 3 the other; the tensor-parallel rank is rank mod 2.
 GROUPS = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+UNEVEN = [dist.new_group([0, 1, 2]), dist.new_group([3])]
 
 
 def case(function):
@@ -241,9 +242,26 @@ def a_kept_distribution_is_planned_anew_by_content(folder, rank):
             ours.save(tree, made(folder / f"c{count}"), wrapper)
             assert_equal(ours.load(request, folder / f"c{count}", reader), data_of(tree))
             assert len(planned) == (2, 2, 4, 4)[count]
-    with mock.patch.object(consistency, "determine_global_metadata", side_effect=AssertionError("nothing has changed")):
+    with mock.patch.object(consistency, "described_on_all", side_effect=AssertionError("nothing has changed")):
         ours.save(tree, made(folder / "c4"), saver(rank))  # the same distribution, planned anew, was proved before
     assert wrapper.cached_distribution is not None and saver(rank).cached_distribution is None
+
+
+@case
+def groups_of_different_sizes_share_and_fail_together(folder, rank):
+    """The original's ranks that share with nobody do not take part in what the others then wait for."""
+    group = UNEVEN[rank // 3]
+    plain = ours.TorchDistSaveShardedStrategy("torch_dist", 1)
+    ours.save(state(rank), made(folder / "c"), ours.FullyParallelSaveStrategyWrapper(plain, group))
+    reader = ours.FullyParallelLoadStrategyWrapper(ours.TorchDistLoadShardedStrategy(), group)
+    assert_equal(ours.load(state(rank, -1), folder / "c", reader), data_of(state(rank)))
+    blocked = folder / "blocked"
+    if rank == 0:
+        blocked.write_text("no folder")
+    dist.barrier()
+    failing = ours.FullyParallelSaveStrategyWrapper(plain, group, pg_cache_path=blocked / "cache", pg_cache_create=True)
+    same_on_all(failure_of(lambda: ours.save(state(rank), folder / "c", failing)))
+    assert_equal(ours.load(state(rank, -1), folder / "c", reader), data_of(state(rank)))
 
 
 @case

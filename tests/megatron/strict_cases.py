@@ -192,8 +192,8 @@ def what_was_proved_before_travels_no_more_until_it_changes(folder, rank):
     """Descriptions of all ranks go to all when one of them has changed, on whichever rank that is."""
     path = made(folder / "c")
     tree = {"w": tensor(rank, "w", 1.0), "o": thing(rank, "o", rank), "step": 1}
-    true, calls = consistency.determine_global_metadata, []
-    with mock.patch.object(consistency, "determine_global_metadata", lambda *a: (calls.append(1), true(*a))[1]):
+    true, calls = consistency.described_on_all, []
+    with mock.patch.object(consistency, "described_on_all", lambda *a: (calls.append(1), true(*a))[1]):
         for step in range(3):
             ours.save(tree | {"step": step}, path)
         assert len(calls) == 1

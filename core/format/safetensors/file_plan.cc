@@ -92,7 +92,7 @@ Status write_head(const plan::Catalog& catalog, const std::map<std::string, std:
     return resource_exhausted(
                "header", fmt::format("the header of a file with {} tensors would have {} bytes, "
                                      "more than the {} that readers of safetensors take; save with "
-                                     "a smaller max_shard_size",
+                                     "a smaller max_shard_size, or fewer objects, which are in it",
                                      file->tensors.size(), text.size(), kMaxHeaderBytes))
         .with_detail("limit", fmt::to_string(kMaxHeaderBytes));
   }

@@ -24,7 +24,7 @@ class Work:
         return self._ends_within(-1 if timeout is None else nanoseconds("timeout", timeout))
 
     def done(self) -> bool:
-        """Whether it has ended; does not wait. Failures as wait."""
+        """Whether it has ended; waits for no other rank, but as `settle` of Hsdp does. Failures as wait."""
         return self._ends_within(0)
 
     def _ends_within(self, limit_ns: int) -> bool:

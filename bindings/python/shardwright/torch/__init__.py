@@ -81,10 +81,9 @@ class _Prepared:
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
                  objects: str, options: Mapping[str, Any], targets: Callable[[int], State] | None = None,
-                 alone: bool = False, use: str = "calls", over: Collective | None = None) -> None:
+                 alone: bool = False, use: str = "calls") -> None:
         """`tree`: what was given to the call; `targets`: makes the State of a rank, where nothing was given; `alone`: one
-        rank, whatever groups there are; `use`: the side group of the caller's thread, over which ranks agree (`agreement`);
-        `over`: where they have met over it already, and go on."""
+        rank, whatever groups there are; `use`: the side group of the caller's thread, over which ranks agree (`agreement`)."""
         self.collective: Collective | None = None
         self.agreement: Collective | None = None
         self.leaves = LeafConverter(process_group, writable)
@@ -98,7 +97,7 @@ class _Prepared:
             problem = e
         try:
             if group is not None:
-                self._open(group, problem, background, _limit_of(options), use, over)
+                self._open(group, problem, background, _limit_of(options), use)
         except BaseException:
             if problem is None:
                 raise
@@ -119,11 +118,8 @@ class _Prepared:
         return state
 
     def _open(self, group: dist.ProcessGroup, problem: BaseException | None, background: bool,
-              seconds: float | None, use: str, over: Collective | None) -> None:
-        if over is not None:
-            agree(over, problem)
-        agreement = over if over is not None else _agreed(group, problem, seconds, use)
-        self.agreement = self.collective = agreement
+              seconds: float | None, use: str) -> None:
+        self.agreement = self.collective = agreement = _agreed(group, problem, seconds, use)
         if background:  # one rank alone may know that the group of earlier jobs has ended
             renew = must_renew(group, "background", agreement)
             background_end, _ = collective_over(group, "background", seconds, renew=renew)

@@ -63,13 +63,12 @@ class RaggedTensor(torch.Tensor):
         """The whole tensor. Collective over the shard axis."""
         if self.shard_axis is None:
             return self._local_tensor.clone()
-        group, kind = self.device_mesh.get_group(self.shard_axis), self.device_mesh.device_type
-        mine = torch.tensor(self.rows, device=kind)
+        group, travels = self.device_mesh.get_group(self.shard_axis), _travelling(self)
+        mine = torch.tensor(self.rows, device=travels)
         dist.all_gather(all_rows := [torch.empty_like(mine) for _ in range(group.size())], mine, group=group)
         bounds = [(int(first), int(last)) for first, last in all_rows]
         longest = max(last - first for first, last in bounds)
-        # On the kind of device that the group is for, also where the rows lie with the host.
-        padded = self._local_tensor.new_zeros((longest, *self.shape[1:]), device=kind)
+        padded = self._local_tensor.new_zeros((longest, *self.shape[1:]), device=travels)
         padded[:self._local_tensor.size(0)] = self._local_tensor.detach()
         dist.all_gather(parts := [torch.empty_like(padded) for _ in bounds], padded, group=group)
         return torch.cat([part[:last - first] for part, (first, last) in zip(parts, bounds, strict=True)]).to(self._local_tensor.device)
@@ -207,6 +206,12 @@ def _norms(func: Any, args: Any, given: Any) -> Any:
     return _norm(args[0], args[1] if len(args) > 1 else given.get("ord", 2), given.get("dtype"))
 
 
+def _travelling(tensor: RaggedTensor) -> torch.device:
+    """Where bytes for the group lie: where the rows do; the current device of the mesh's kind where rows lie with the host."""
+    home, kind = tensor._local_tensor.device, tensor.device_mesh.device_type
+    return home if home.type == kind else torch.device(kind)
+
+
 def _norm(tensor: torch.Tensor, order: float, dtype: torch.dtype | None) -> torch.Tensor:
     if not isinstance(tensor, RaggedTensor):
         whole: torch.Tensor = torch.linalg.vector_norm(tensor, order, dtype=dtype)
@@ -218,7 +223,7 @@ def _norm(tensor: torch.Tensor, order: float, dtype: torch.dtype | None) -> torc
     if math.isinf(order) and order < 0 and local.numel() == 0:
         found.fill_(math.inf)
     group, home = tensor.device_mesh.get_group(tensor.shard_axis), found.device
-    found = found.to(tensor.device_mesh.device_type)
+    found = found.to(_travelling(tensor))
     if math.isinf(order):
         dist.all_reduce(found, dist.ReduceOp.MAX if order > 0 else dist.ReduceOp.MIN, group=group)
         return found.to(home)

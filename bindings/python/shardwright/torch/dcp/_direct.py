@@ -14,7 +14,6 @@ import torch
 import torch.distributed as dist
 
 from ... import calls
-from ...collective import Collective
 from ...errors import InvalidArgumentError, MissingNameError, ShardwrightError, UnimplementedError
 from ...jobs import Job
 from ...report import Report
@@ -51,9 +50,8 @@ class Members(NamedTuple):
 # ---- both ----
 
 def prepared(members: Members, state_of: Callable[[int], State], *, writable: bool, options: Mapping[str, Any],
-             background: bool = False, over: Collective | None = None) -> _Prepared | None:
-    """The call of a state that `state_of` makes for a rank; None on all ranks where on one of them it raises NotDescribed.
-    `over`: where the members have met already."""
+             background: bool = False) -> _Prepared | None:
+    """The call of a state that `state_of` makes for a rank; None on all ranks where on one of them it raises NotDescribed."""
     missed: list[NotDescribed] = []
 
     def described(rank: int) -> State:
@@ -64,7 +62,7 @@ def prepared(members: Members, state_of: Callable[[int], State], *, writable: bo
             return State(writable=writable)
 
     made = _Prepared(None, members.group, writable=writable, background=background, objects="json", options=options,
-                     targets=described, alone=members.alone, use=members.use, over=over)
+                     targets=described, alone=members.alone, use=members.use)
     return None if _any(made, bool(missed)) else made
 
 

@@ -121,5 +121,6 @@ def unit_device(kind: str, index: int | None) -> UnitDevice:
 
 
 def default_kind() -> str:
-    """Of a mesh that nobody has given: GPUs where there are some and the default process group has NCCL for them."""
+    """Of a mesh that nobody has given: GPUs where there are some and the default process group has NCCL for them. Ranks are
+    alike."""
     return "cuda" if torch.cuda.is_available() and _nccl.has_nccl(dist.group.WORLD) else "cpu"

@@ -59,7 +59,7 @@ def fully_shard(module: ModuleT, *, mesh: DeviceMesh | Mesh | None = None,
         prefetch_depth: units that are gathered ahead; 0 none. The root's counts.
         threshold: bytes below which a parameter stays whole on each rank.
         timeout: seconds of each collective, None = 1,800. The root's counts.
-    Parameters and buffers are moved to where units live. Raises InvalidArgumentError (a ValueError) naming the module or parameter,
+    Parameters and buffers but DTensors are moved to where units live. Raises InvalidArgumentError (a ValueError) naming the module or parameter,
     NotImplementedError for what is not there, UnavailableError naming what is missing to use a GPU.
     """
     modules = _checked_modules(module)

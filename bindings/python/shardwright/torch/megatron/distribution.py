@@ -190,12 +190,12 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
 
     Args:
         ignore_groups: as in main_replica_distribution.
+    Raises on all ranks what the lowest rank that fails does, as for a leaf that is no descriptor.
     """
     if group_size(parallelization_group) <= 1:
         return None
-    tensors = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
-
     ranks = Ranks(parallelization_group)
+    tensors = ranks.together(lambda: [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)])
     summaries = ranks.gathered(ranks.together(lambda: _summary(tensors)))
     holders_of: dict[bytes, list[int]] = {}
     for rank, (digest, _) in enumerate(summaries):

@@ -65,7 +65,7 @@ class Request:
             return ShardedState(self.wanted, leaves, rank, writable=True, archives=Archives(self._place),
                                 trusted=self._trust.everything, allow_types=[*self._trust.types, *allowed_types()])
 
-        made = prepared(members, state_of, writable=True, options={}, over=steps.collective)
+        made = prepared(members, state_of, writable=True, options={})
         return made is not None and bool(steps.together("read", lambda: self._read(made)))
 
     def _read(self, made: _Prepared) -> bool:

@@ -55,7 +55,7 @@ class DistributionCache:
         if not self._keep and self._folder is None:
             return self._planned(sharded_state_dict)
         ranks = Ranks(self._group)
-        digest = content_digest(sharded_state_dict)
+        digest = ranks.together(lambda: content_digest(sharded_state_dict))
         if self._keep and not ranks.any_of(self.kept is None or digest != self._digest):
             return self.kept
         found = None if self._folder is None or self._create else self._read(sharded_state_dict, digest, ranks)

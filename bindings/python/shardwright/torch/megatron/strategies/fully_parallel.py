@@ -77,15 +77,11 @@ class FullyParallelSaveStrategyWrapper(AsyncSaveShardedStrategy):
 
     def apply_saving_parallelization(self, sharded_state_dict: Any) -> Any:
         """A state dict whose shards have replica id 0 where this rank saves them. Collective over the default group."""
-        distribution = self._distributions.of(sharded_state_dict)
-        owned = sharded_state_dict
-        if distribution is not None:
-            owned = with_owners(sharded_state_dict, distribution, group_rank(self.parallelization_group))
-        # One group may plan where another does not, and all ranks take part in the proof.
-        if self.validate_access_integrity:
-            ranks = Ranks()
-            if ranks.any_of(self._distributions.is_new):
-                prove(owned, ranks)
+        ranks = Ranks()  # of all groups: one may plan, or fail, where another does not
+        owned = ranks.together(lambda: _by_owners(sharded_state_dict, self._distributions.of(sharded_state_dict),
+                                                  self.parallelization_group))
+        if self.validate_access_integrity and ranks.any_of(self._distributions.is_new):
+            prove(owned, ranks)
         return owned
 
 
@@ -135,18 +131,25 @@ class FullyParallelLoadStrategyWrapper(LoadShardedStrategy):
 
     def load_over(self, sharded_state_dict: Any, checkpoint_dir: str | Path, process_group: dist.ProcessGroup | None) -> Any:
         """The same over the ranks of a group, of which the sharing ranks are a part."""
-        distribution = self._distributions.of(sharded_state_dict)
-        if distribution is None:
-            return self._read(sharded_state_dict, checkpoint_dir, process_group)
-        request = _Shared(with_owners(sharded_state_dict, distribution, group_rank(self.parallelization_group)), distribution,
-                          self.per_rank_object_load)
-        request.take(Ranks(process_group).together(lambda: self._read(request.own, checkpoint_dir, process_group)))
-        tensors = exchange_by_distribution(request.loaded_tensors, request.absent_tensors, distribution, self.parallelization_group,
-                                           self.exchange_algo)
+        ranks = Ranks(process_group)  # all take part in each step, also those that share with nobody
+        request: _Shared = ranks.together(lambda: self._shared(sharded_state_dict))
+        request.take(ranks.together(lambda: self._read(request.own, checkpoint_dir, process_group)))
+        tensors = ranks.together(lambda: self._exchanged(request))
         objects: dict[ObjectId, Any] = {}
         if not self.per_rank_object_load:
             objects = exchange_loaded_objects(request.loaded_objects, request.absent_objects, process_group)
         return request.whole(tensors, objects)
+
+    def _shared(self, sharded_state_dict: Any) -> _Shared:
+        distribution = self._distributions.of(sharded_state_dict)
+        return _Shared(_by_owners(sharded_state_dict, distribution, self.parallelization_group), distribution,
+                       self.per_rank_object_load)
+
+    def _exchanged(self, request: _Shared) -> dict[ShardId, Any]:
+        if request.distribution is None:
+            return {}
+        return exchange_by_distribution(request.loaded_tensors, request.absent_tensors, request.distribution,
+                                        self.parallelization_group, self.exchange_algo)
 
     def _read(self, request: Any, checkpoint_dir: str | Path, group: dist.ProcessGroup | None) -> Any:
         if group is None:
@@ -172,14 +175,19 @@ class FullyParallelLoadStrategyWrapper(LoadShardedStrategy):
         self.strategy.check_version_compatibility(loaded_version)
 
 
-class _Shared:
-    """A request of which this rank reads a part."""
+def _by_owners(tree: Any, distribution: ShardDistribution | None, group: dist.ProcessGroup | None) -> Any:
+    """A tree whose main replicas are those that the distribution has chosen."""
+    return tree if distribution is None else with_owners(tree, distribution, group_rank(group))
 
-    def __init__(self, tree: Any, distribution: ShardDistribution, reads_objects: bool) -> None:
-        self._tree, self._distribution = tree, distribution
+
+class _Shared:
+    """A request of which this rank reads a part; all of it without a distribution."""
+
+    def __init__(self, tree: Any, distribution: ShardDistribution | None, reads_objects: bool) -> None:
+        self._tree, self.distribution = tree, distribution
 
         def is_own(leaf: Any) -> bool:
-            return is_main_replica(leaf.replica_id) or (reads_objects and is_sharded_object(leaf))
+            return distribution is None or is_main_replica(leaf.replica_id) or (reads_objects and is_sharded_object(leaf))
 
         self.own, _ = extract_matching_values(tree, is_own)
         absent = [leaf for _, leaf in leaves_with_paths(tree) if not is_own(leaf)]
@@ -201,7 +209,9 @@ class _Shared:
 
     def _is_shared(self, leaf: Any) -> bool:
         """Whether a shard is the one that the distribution knows by its id: not an empty or another one at the same place."""
-        described = self._distribution.shard_to_metadata.get(shard_id_of(leaf))
+        if self.distribution is None:
+            return False
+        described = self.distribution.shard_to_metadata.get(shard_id_of(leaf))
         return described is not None and has_elements(leaf) and is_same_part(leaf, described)
 
     def whole(self, tensors: dict[ShardId, Any], objects: dict[ObjectId, Any]) -> Any:

@@ -90,14 +90,14 @@ public final class State extends Handle {
         try {
             with(h -> {
                 column.addTo(h, more);
-                tensors.put(name, tensor);
-                tensorPaths.put(name, "");
                 return uses.add(more);
             });
         } catch (Throwable e) {
             more.close();
             throw e;
         }
+        tensors.put(name, tensor);
+        tensorPaths.put(name, "");
     }
 
     /**
