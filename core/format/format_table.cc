@@ -103,9 +103,9 @@ Result<bool> append_names(const Location& location, std::string_view beginning,
   return enough;
 }
 
-// Names at and below the prefix, relative to it, each once, ascending. Of many only the first; those that models have,
-// and Megatron's marker, are looked for again, because folders beside them (of git, of arrays) may
-// hold more names than are read.
+// Names at and below the prefix, relative to it, each once, ascending. Of many only the first;
+// those that models have, and Megatron's marker, are looked for again, because folders beside them
+// (of git, of arrays) may hold more names than are read.
 Result<std::vector<std::string>> look_around(const Location& location) {
   std::vector<std::string> names;
   SHW_ASSIGN_OR_RETURN(const bool more, append_names(location, "", &names));
