@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
+#include "bindings/java/native/tensor_facts.h"
 #include "bindings/native/job_ends.h"
 
 shw_status shw_java_out_of_memory(shw_error** err) {
@@ -26,24 +27,10 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
   return shw_context_create(&options, out, err);
 }
 
-enum {
-  kAddress,
-  kBytes,
-  kDtype,
-  kNdim,
-  kDeviceType,
-  kDeviceId,
-  kFlags,
-  kKind,
-  kLayout,
-  kReplica,
-  kFacts
-};
+enum { kFlags = kTensorFacts, kKind, kLayout, kReplica, kFacts };
 
-/* Descriptor i from its facts; *shapes and *strides move on to the next tensor. */
-static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const int64_t** strides) {
+shw_tensor shw_java_tensor(const int64_t* facts, const int64_t** shapes) {
   shw_tensor t = SHW_TENSOR_INIT;
-  t.flags = (uint32_t)facts[kFlags];
   t.data = (void*)(intptr_t)facts[kAddress];
   t.byte_size = (uint64_t)facts[kBytes];
   t.device_type = (int32_t)facts[kDeviceType];
@@ -52,6 +39,13 @@ static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const i
   t.ndim = (int32_t)facts[kNdim];
   t.shape = *shapes;
   *shapes += t.ndim;
+  return t;
+}
+
+/* Descriptor i from its facts; *shapes and *strides move on to the next tensor. */
+static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const int64_t** strides) {
+  shw_tensor t = shw_java_tensor(facts, shapes);
+  t.flags = (uint32_t)facts[kFlags];
   if (*strides != NULL) {
     t.strides = *strides;
     *strides += t.ndim;

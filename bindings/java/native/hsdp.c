@@ -6,35 +6,11 @@
 #include <stdlib.h>
 
 #include "bindings/java/native/hsdp_params.h"
+#include "bindings/java/native/tensor_facts.h"
 
-enum {
-  kAddress,
-  kBytes,
-  kDtype,
-  kNdim,
-  kDeviceType,
-  kDeviceId,
-  kGradFacts,
-  kShardDim = kGradFacts,
-  kFlags,
-  kParamFacts
-};
+enum { kShardDim = kTensorFacts, kFlags, kParamFacts };
 
 /* ---- parameters and gradients ---- */
-
-/* A dense tensor from its facts; *shapes moves on to the next one. */
-static shw_tensor described(const int64_t* facts, const int64_t** shapes) {
-  shw_tensor tensor = SHW_TENSOR_INIT;
-  tensor.data = (void*)(intptr_t)facts[kAddress];
-  tensor.byte_size = (uint64_t)facts[kBytes];
-  tensor.device_type = (int32_t)facts[kDeviceType];
-  tensor.device_id = (int32_t)facts[kDeviceId];
-  tensor.dtype = (int32_t)facts[kDtype];
-  tensor.ndim = (int32_t)facts[kNdim];
-  tensor.shape = *shapes;
-  *shapes += tensor.ndim;
-  return tensor;
-}
 
 void* shw_java_params_next(ShwJavaParams* params, uint64_t count, shw_hsdp_param_batch* batch) {
   shw_tensor* tensors = malloc(count * (sizeof *tensors + 2 * sizeof(int32_t)) + 1);
@@ -42,7 +18,7 @@ void* shw_java_params_next(ShwJavaParams* params, uint64_t count, shw_hsdp_param
   int32_t* shard_dims = (int32_t*)(tensors + count);
   uint32_t* flags = (uint32_t*)(shard_dims + count);
   for (uint64_t i = 0; i < count; ++i, params->facts += kParamFacts) {
-    tensors[i] = described(params->facts, &params->shapes);
+    tensors[i] = shw_java_tensor(params->facts, &params->shapes);
     shard_dims[i] = (int32_t)params->facts[kShardDim];
     flags[i] = (uint32_t)params->facts[kFlags];
   }
@@ -85,7 +61,8 @@ shw_status shw_java_hsdp_add_grads(shw_hsdp_unit* unit, const uint64_t* params,
                                    int32_t mode, shw_error** err) {
   shw_tensor* grads = malloc(count * sizeof *grads + 1);
   if (grads == NULL) return shw_java_out_of_memory(err);
-  for (uint64_t i = 0; i < count; ++i) grads[i] = described(facts + i * kGradFacts, &shapes);
+  for (uint64_t i = 0; i < count; ++i)
+    grads[i] = shw_java_tensor(facts + i * kTensorFacts, &shapes);
   const shw_status status = shw_hsdp_unit_add_grads(unit, params, grads, count, mode, err);
   free(grads);
   return status;

@@ -17,6 +17,7 @@ from ._place import Place
 from ._fsspec import is_url
 from .filesystem import FileSystemReader, FileSystemWriter
 from .fsspec_filesystem import FsspecReader, FsspecWriter
+from ._steps import Steps
 from .planner import DefaultLoadPlanner, DefaultSavePlanner
 
 FORMATS = ("torch-dcp", "native")
@@ -36,6 +37,11 @@ def members_of(process_group: dist.ProcessGroup | None, no_dist: bool) -> Member
 def group_of(members: Members) -> dist.ProcessGroup | None:
     """The process group; None = one rank alone."""
     return None if members.alone else members.group or dist.group.WORLD
+
+
+def steps_of(members: Members, coordinator_rank: int = 0) -> Steps:
+    """Steps of the members together. Collective."""
+    return Steps(group_of(members), coordinator_rank, members.use)
 
 
 def storage_of(storage: Any, checkpoint_id: str | os.PathLike[str] | None, reader: bool) -> Any:

@@ -71,7 +71,7 @@ def run(tree: dict[str, Any], call: SaveCall) -> Metadata:
         if report is not None:
             return metadata_of(call, report)
     _choice.check_stepwise(call.options, "save", place is None)
-    steps = Steps(_choice.group_of(call.members), call.coordinator_rank, call.members.use)
+    steps = _choice.steps_of(call.members, call.coordinator_rank)
     planner = call.planner
     if planner is None:
         planner = DefaultSavePlanner(verify_replicas="off")  # which compares no tensors

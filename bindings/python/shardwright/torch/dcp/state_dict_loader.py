@@ -17,7 +17,6 @@ from . import _choice, _direct
 from ._by_steps import Load
 from ._positions import second_by_position
 from ._saving import is_stateful, without_stateful
-from ._steps import Steps
 from .filesystem import FileSystemReader
 from .planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
 
@@ -90,7 +89,7 @@ def _load(tree: dict[str, Any], reader: Any, planner: Any, members: _direct.Memb
     _choice.check_stepwise(options, "load", place is None)
     if planner is None:
         planner = DefaultLoadPlanner(trust_pickles=stored.trusted, allow_types=stored.allow_types)
-    Load(tree, reader, planner, Steps(_choice.group_of(members), coordinator_rank)).run()
+    Load(tree, reader, planner, _choice.steps_of(members, coordinator_rank)).run()
 
 
 def _of_single_ranks(reader: Any, members: _direct.Members) -> bool:

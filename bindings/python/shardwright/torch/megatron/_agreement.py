@@ -14,7 +14,6 @@ import torch.distributed as dist
 from ...errors import ShardwrightError
 from ..dcp import _choice
 from ..dcp._errors import CheckpointError
-from ..dcp._steps import Steps
 
 
 class Ranks:
@@ -26,8 +25,7 @@ class Ranks:
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
         self.group = group
-        members = _choice.members_of(group, False)
-        self._steps = Steps(_choice.group_of(members), 0, members.use)
+        self._steps = _choice.steps_of(_choice.members_of(group, False))
 
     def together(self, function: Callable[[], Any]) -> Any:
         """What `function` gives on each rank. One word travels where nothing fails."""

@@ -195,8 +195,8 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
     if group_size(parallelization_group) <= 1:
         return None
     ranks = Ranks(parallelization_group)
-    tensors = ranks.together(lambda: [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)])
-    summaries = ranks.gathered(ranks.together(lambda: _summary(tensors)))
+    tensors, summary = ranks.together(lambda: _tensors_and_summary(sharded_state_dict))
+    summaries = ranks.gathered(summary)
     holders_of: dict[bytes, list[int]] = {}
     for rank, (digest, _) in enumerate(summaries):
         holders_of.setdefault(digest, []).append(rank)
@@ -209,6 +209,11 @@ def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
         flags = zip(*(summaries[holder][1] for holder in holders), strict=True)
         classes.append(_RankClass(holders, described[holders[0]], [any(column) for column in flags]))
     return _distribution(classes, len(summaries), ignore_groups)
+
+
+def _tensors_and_summary(sharded_state_dict: Any) -> tuple[list[Any], tuple[bytes, bytes]]:
+    tensors = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
+    return tensors, _summary(tensors)
 
 
 def _summary(tensors: Sequence[Any]) -> tuple[bytes, bytes]:

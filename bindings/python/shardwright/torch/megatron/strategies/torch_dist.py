@@ -22,7 +22,6 @@ from ...dcp._direct import Members
 from ...dcp._errors import of_call
 from ...dcp._lazy_metadata import LazyMetadata
 from ...dcp._saving import SaveCall
-from ...dcp._steps import Steps
 from ...dcp.filesystem import FileSystemWriter
 from ...dcp.state_dict_loader import _load
 from .._directory import Directory, location_of
@@ -166,7 +165,7 @@ class TorchDistSaveShardedStrategy(AsyncSaveShardedStrategy):
 
 def _together(members: Members, function: Callable[[], Any]) -> Any:
     """What a function of each rank gives. Fails on all ranks where one fails, so that none waits for it later."""
-    return Steps(_choice.group_of(members), 0, members.use).together("plan", function)
+    return _choice.steps_of(members).together("plan", function)
 
 
 def _take_marker_away(call: SaveCall) -> None:
@@ -236,7 +235,7 @@ class TorchDistLoadShardedStrategy(LoadShardedStrategy):
 
     def _load(self, sharded_state_dict: Any, checkpoint_dir: str | Path, members: Members) -> Any:
         reader = Directory(checkpoint_dir).reader
-        steps = Steps(_choice.group_of(members), 0, members.use)
+        steps = _choice.steps_of(members)
         request = steps.together("plan", lambda: Request(sharded_state_dict, reader.place, self._trust))
         if not request.fill(members, steps):
             _load(request.wanted, reader, request.planner(), members, _choice.Stored(*self._trust), {})
